@@ -1,8 +1,8 @@
-"""The mark `@udf`: one pure Python function becomes one SQL function of the same name."""
+"""The marks `@udf` and `@stream_udf`: one pure Python function is one SQL function, or one pass over a relation."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 
 import pyarrow as pa
@@ -16,7 +16,18 @@ class Udf:
     function: Callable[..., pa.Array]
     args: tuple[str, ...]
     returns: str
-    requires: tuple[str, ...]  # names of the distributions whose versions change the result
+    requires: tuple[str, ...]  # distributions whose versions change the result
+    file: str
+
+
+@dataclass(frozen=True)
+class StreamUdf:
+    """A function over the rows of a whole relation, in the order of its query."""
+
+    name: str
+    function: Callable[..., Iterator[pa.RecordBatch]]
+    returns: tuple[tuple[str, str], ...]  # (column, type as DuckDB spells it)
+    requires: tuple[str, ...]
     file: str
 
 
@@ -28,7 +39,25 @@ def udf(*, args: tuple[str, ...], returns: str, requires: tuple[str, ...] = ()) 
     """
 
     def mark(function: Callable[..., pa.Array]) -> Callable[..., pa.Array]:
-        function.udf = Udf(function.__name__, function, tuple(args), returns, tuple(requires), function.__code__.co_filename)
+        function.udf = Udf(
+            function.__name__, function, tuple(args), returns, tuple(requires), function.__code__.co_filename
+        )
+        return function
+
+    return mark
+
+
+def stream_udf(*, returns: tuple[tuple[str, str], ...], requires: tuple[str, ...] = ()) -> Callable:
+    """Mark `f(batches, **settings) -> batches` as usable in the header of a model: `-- stream: f setting=1`.
+
+    The rows of the model's SELECT arrive as record batches, in the order of its ORDER BY and of any size; what the
+    function yields is the relation. It must not depend on how the rows are cut into batches.
+    """
+
+    def mark(function: Callable[..., Iterator[pa.RecordBatch]]) -> Callable[..., Iterator[pa.RecordBatch]]:
+        function.udf = StreamUdf(
+            function.__name__, function, tuple(returns), tuple(requires), function.__code__.co_filename
+        )
         return function
 
     return mark

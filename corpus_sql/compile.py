@@ -1,0 +1,173 @@
+"""From a model's text to the SQL that runs: Jinja fills in values and names, nothing else."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import jinja2
+
+from corpus_sql.errors import ModelError, Problem
+from corpus_sql.model import HIT, Model, references
+from corpus_sql.project import Project
+
+
+@dataclass(frozen=True)
+class Compiled:
+    """What one model runs as. `stream` is (function, settings) or None."""
+
+    model: Model
+    sql: str
+    inputs: tuple[str, ...]
+    functions: tuple[str, ...]  # names of the UDFs it calls
+    stream: tuple[str, dict[str, Any]] | None
+
+    @property
+    def name(self) -> str:
+        return self.model.name
+
+
+class Compiler:
+    """Renders the models of one project for one build.
+
+    settings: names that only this build knows, such as the key of the language model.
+    """
+
+    def __init__(self, project: Project, settings: Mapping[str, Any]):
+        self.project, self.config = project, project.config
+        self.settings = settings
+        self.environment = jinja2.Environment(
+            loader=jinja2.DictLoader(project.macros),
+            undefined=jinja2.StrictUndefined,
+            autoescape=False,
+            keep_trailing_newline=False,
+        )
+
+    def input_of(self, stage: str) -> str:
+        """Return, as a subquery of `id`, the documents that enter a stage; of an unlisted stage, those finally kept."""
+        stages = self.config.stages
+        before = stages[: stages.index(stage)] if stage in stages else stages
+        if not before:
+            return "(select id from read.documents)"
+        return f"(select id from stages.{before[-1]} where verdict = 'keep')"
+
+    def compile(self, model: Model) -> Compiled:
+        """Render one model; raises ModelError when it names something that does not exist."""
+        relative = f"sql/{model.folder}/{model.stem}.sql"
+        stage = model.stem if model.folder == "stages" else model.folder
+        context = self._context(stage)
+        try:
+            macros = self.environment.get_template("hits.sql").make_module(context)
+            context |= {name: value for name, value in vars(macros).items() if callable(value) and name[0] != "_"}
+            sql = self.environment.from_string(model.text).render(context).strip()
+            stream = self.environment.from_string(model.stream).render(context) if model.stream else None
+        except jinja2.UndefinedError as error:
+            raise ModelError(Problem(relative, f"the template names something unknown: {error}", "See the header of a built-in model for what a template may use.")) from error
+        except jinja2.TemplateSyntaxError as error:
+            raise ModelError(Problem(f"{relative}:{error.lineno}", f"the template does not parse: {error.message}")) from error
+        if model.folder == "stages":
+            sql = self.environment.get_template("verdict.sql").render(stage_sql=sql)
+        inputs, functions = references(sql, relative)
+        known = self.project.udfs
+        streamed = None
+        if stream:
+            function, *pairs = stream.split()
+            streamed = (function, {key: json.loads(value) for key, value in (pair.split("=", 1) for pair in pairs)})
+            if function not in known:
+                raise ModelError(Problem(relative, f"there is no streamed function {function!r}"))
+        used = tuple(name for name in functions if name in known) + ((streamed[0],) if streamed else ())
+        return Compiled(model, sql, inputs, used, streamed)
+
+    def _context(self, stage: str) -> dict[str, Any]:
+        limits = self.config.limits(stage) if stage in self.project_stages else {"": {}}
+        return {
+            "config": self.config.values,
+            "stages": self.config.stages,
+            "hit_type": HIT,
+            "input": self.input_of(stage),
+            "input_of": self.input_of,
+            "if_stage": lambda name, there, absent: there if name in self.config.stages else absent,
+            "limit": lambda key: by_lang(limits, key, _number),
+            "by_lang": lambda table, key: by_lang(self.config.limits(table), key, _words),
+            "sql_list": lambda values: ", ".join(map(_text, values)),
+            **self.settings,
+        }
+
+    @property
+    def project_stages(self) -> set[str]:
+        return {model.stem for model in self.project.models.values() if model.folder == "stages"}
+
+
+def by_lang(limits: Mapping[str, Mapping[str, Any]], key: str, literal: Callable[[Any], str]) -> str:
+    """Return SQL for a config value that depends on the column `lang`: a CASE, or a literal where all agree."""
+    general = limits.get("", {}).get(key)
+    others: dict[str, list[str]] = {}
+    for lang in sorted(limits):
+        if lang and limits[lang].get(key) != general:
+            others.setdefault(literal(limits[lang].get(key)), []).append(lang)
+    if not others:
+        return literal(general)
+    cases = " ".join(f"when lang in ({', '.join(map(_text, langs))}) then {value}" for value, langs in others.items())
+    return f"case {cases} else {literal(general)} end"
+
+
+def _number(value: float | int | None) -> str:
+    return "cast(null as double)" if value is None else f"cast({value!r} as double)"
+
+
+def _words(value: list[str] | None) -> str:
+    return "cast(null as varchar)" if value is None else _text(" ".join(value))
+
+
+def _text(value: str) -> str:
+    return "'" + value.replace("'", "''") + "'"
+
+
+def build_order(compiled: Mapping[str, Compiled], targets: list[str], made: set[str], missing: Callable[[str, str], Problem]) -> list[str]:
+    """Return the models that the targets need, each after its inputs; ties in order of name.
+
+    `made` are relations that exist without a model. Raises ModelError for an unknown relation or a circle.
+    """
+    order: list[str] = []
+    state: dict[str, bool] = {}  # False while being visited
+    problems: list[Problem] = []
+
+    def visit(name: str, path: tuple[str, ...]) -> None:
+        if name in made or state.get(name):
+            return
+        if name in state:
+            circle = " -> ".join((*path[path.index(name) :], name))
+            raise ModelError(Problem(name, f"the models read each other in a circle: {circle}", "Break the circle."))
+        if name not in compiled:
+            problems.append(missing(name, path[-1]))
+            return
+        state[name] = False
+        for other in compiled[name].inputs:
+            visit(other, (*path, name))
+        state[name] = True
+        order.append(name)
+
+    for target in targets:
+        visit(target, ())
+    if problems:
+        raise ModelError(problems)
+    return order
+
+
+def fingerprint(one: Compiled, inputs: Mapping[str, str], sources: Mapping[str, str], versions: Mapping[str, str], requires: tuple[str, ...]) -> dict[str, Any]:
+    """Return everything a model's result depends on, and its SHA-256 under `fingerprint`.
+
+    inputs: relation -> fingerprint; sources: UDF -> hash of its code; versions: tool -> version.
+    """
+    parts = {
+        "sql": hashlib.sha256(one.sql.encode()).hexdigest(),
+        "stream": json.dumps(one.stream),
+        "columns": json.dumps(one.model.columns),
+        "inputs": {name: inputs[name] for name in one.inputs},
+        "udfs": {name: sources[name] for name in one.functions},
+        "tools": {name: versions[name] for name in sorted({"duckdb", "python", *requires})},
+    }
+    return {**parts, "fingerprint": hashlib.sha256(json.dumps(parts, sort_keys=True).encode()).hexdigest()}

@@ -1,0 +1,253 @@
+"""The only module that knows DuckDB as the engine of a build.
+
+An in-memory connection with the work file attached: `row_group_size 2048`, since the scan's parallelism follows that
+option and at the default of 122,880 rows one thread does all; no storage compression, since it cost 54 CPU seconds
+where storing plain cost two; 64-bit Arrow buffers, since a batch of 2,048 long texts can pass 2 GiB.
+"""
+
+from __future__ import annotations
+
+import importlib.metadata
+import platform
+from collections.abc import Callable, Iterable, Iterator
+from pathlib import Path
+from typing import Any
+
+import duckdb
+import pyarrow as pa
+
+from corpus_sql.errors import DataError, ModelError, Problem
+from corpus_sql.functions import StreamUdf, Udf
+
+LEAST_MEMORY = 512 << 20  # below this an ordered write fails to pin its blocks
+_STATE = "main.built"
+
+
+class DuckDB:
+    """One build's engine. Relations are two-part names; `state` remembers what each was built from."""
+
+    def __init__(self, database: Path, *, threads: int, memory: int, watch: Callable[[str, int], None] = lambda *_: None):
+        """Open the work file; raises DataError when it is damaged or another process has it.
+
+        memory: bytes for DuckDB's own buffers. watch(udf, rows) is called after each batch of a UDF.
+        """
+        self.watch = watch
+        self._failed: ModelError | None = None
+        self._functions: list[Callable] = []  # a UDF must outlive the connection or the process crashes
+        self.connection = duckdb.connect(":memory:", config={"allow_unsigned_extensions": "false"})
+        run = self.connection.execute
+        run("set arrow_large_buffer_size = true")
+        run("set enable_progress_bar = false")
+        run("set preserve_insertion_order = true")
+        run("set autoinstall_known_extensions = false")
+        run("set force_compression = 'uncompressed'")
+        run(f"set threads = {threads}")
+        run(f"set memory_limit = '{memory}B'")
+        run(f"set temp_directory = {_quoted(database.parent / 'spill')}")
+        try:
+            run(f"attach {_quoted(database)} as work (row_group_size 2048)")
+        except duckdb.Error as error:
+            raise DataError(
+                Problem(str(database), f"the work file cannot be opened: {_first_line(error)}", "It holds only what can be made again: delete it and run again.")
+            ) from error
+        run("use work")
+        run(f"create table if not exists {_STATE} (name varchar primary key, fingerprint varchar, rows bigint)")
+
+    def versions(self, distributions: Iterable[str] = ()) -> dict[str, str]:
+        """Return the version of the engine, of Python and of each distribution named."""
+        found = {"duckdb": duckdb.__version__, "python": platform.python_version()}
+        for name in distributions:
+            found[name] = importlib.metadata.version(name)
+        return dict(sorted(found.items()))
+
+    def state(self) -> dict[str, str]:
+        """Return relation -> fingerprint for all that lie whole in the work file."""
+        return dict(self.connection.execute(f"select name, fingerprint from {_STATE}").fetchall())
+
+    def register(self, udf: Udf) -> None:
+        """Make a marked function callable from SQL; its result is checked against its declared type."""
+        expected = self._arrow_type(udf.returns)
+
+        def call(*columns: pa.ChunkedArray | pa.Array) -> pa.Array:
+            arrays = [c.combine_chunks() if isinstance(c, pa.ChunkedArray) else c for c in columns]
+            arrays = [a.chunk(0) if isinstance(a, pa.ChunkedArray) else a for a in arrays]
+            try:
+                result = udf.function(*arrays)
+                if not isinstance(result, pa.Array):
+                    raise TypeError(f"returned {type(result).__name__}, not a pyarrow Array")
+                if _shape(result.type) != expected:
+                    raise TypeError(f"returned {result.type}, declared {udf.returns}")
+                if len(result) != len(arrays[0]):
+                    raise TypeError(f"returned {len(result)} values for {len(arrays[0])} rows")
+            except Exception as error:
+                self._failed = _udf_error(udf, arrays, error)
+                raise
+            self.watch(udf.name, len(result))
+            return result
+
+        self._functions.append(call)
+        self.connection.create_function(
+            udf.name, call, list(udf.args), udf.returns, type="arrow", null_handling="special"
+        )
+
+    def store(self, name: str, schema: pa.Schema, batches: Iterable[pa.RecordBatch], fingerprint: str) -> int:
+        """Make a relation from Arrow batches, whole or not at all; return its rows."""
+        return self.store_many({name: schema}, ((name, batch) for batch in batches), fingerprint)[name]
+
+    def store_many(self, schemas: dict[str, pa.Schema], batches: Iterable[tuple[str, pa.RecordBatch]], fingerprint: str) -> dict[str, int]:
+        """Make several relations from one stream of (relation, batch), all whole or none; return the rows of each."""
+        rows = dict.fromkeys(schemas, 0)
+        with self._transaction():
+            for name, schema in schemas.items():
+                self._drop(name)
+                empty = schema.empty_table()  # noqa: F841  DuckDB finds it by its name
+                self.connection.execute(f"create table {name} as select * from empty")
+            for name, batch in batches:
+                self.connection.register("batch_in", batch)
+                self.connection.execute(f"insert into {name} select * from batch_in")
+                self.connection.unregister("batch_in")
+                rows[name] += batch.num_rows
+            for name in schemas:
+                self._remember(name, fingerprint, rows[name])
+        return rows
+
+    def build(self, name: str, sql: str, columns: tuple[tuple[str, str], ...], fingerprint: str, *, stream: tuple[StreamUdf, dict[str, Any]] | None = None, number: str | None = None) -> int:
+        """Materialise one model, whole or not at all; return its rows.
+
+        columns: declared (name, type); the query must give these names in this order, and is cast to these types.
+        stream: send the rows through a function and store what it yields. number: the last declared column is not in
+        the query; it is the row's place, from 0, in byte order of the column named.
+        """
+        selected = columns[:-1] if number else columns
+        if stream:
+            function, settings = stream
+            schema = pa.schema([(column, self._arrow_type(kind, large=True)) for column, kind in function.returns])
+            self._check(name, [column for column, _ in columns], schema.names)
+            reader = self._guard(lambda: self._cursor().sql(sql).to_arrow_reader(65_536))
+            return self.store(name, schema, function.function(iter(reader), **settings), fingerprint)
+        self._check(name, [column for column, _ in selected], self._guard(lambda: self.connection.sql(sql)).columns)
+        casts = ", ".join(f"cast({_name(column)} as {kind}) as {_name(column)}" for column, kind in selected)
+        text = f"select {casts} from (\n{sql}\n) as model"
+        if number:
+            place = _name(columns[-1][0])
+            text = f"select *, row_number() over (order by {_name(number)}) - 1 as {place} from ({text}) as rows"
+        with self._transaction():
+            self._drop(name)
+            rows = self._guard(lambda: self.connection.execute(f"create table {name} as {text}").fetchall())[0][0]
+            self._remember(name, fingerprint, rows)
+        return rows
+
+    def rows(self, sql: str, batch_rows: int = 2048) -> Iterator[pa.RecordBatch]:
+        """Yield a query's rows as Arrow batches, in the order of its ORDER BY."""
+        yield from self._guard(lambda: self._cursor().sql(sql).to_arrow_reader(batch_rows))
+
+    def values(self, sql: str) -> list[tuple]:
+        """Return a small result as Python rows."""
+        return self._guard(lambda: self.connection.execute(sql).fetchall())
+
+    def export(self, sql: str, path: Path) -> None:
+        """Write a query's rows, in its order, to one Parquet file."""
+        self._guard(lambda: self.connection.execute(f"copy ({sql}) to {_quoted(path)} (format parquet, compression zstd)").fetchall())
+
+    def forget(self, name: str) -> None:
+        """Drop a relation that is no longer of use."""
+        with self._transaction():
+            self._drop(name)
+
+    def close(self) -> None:
+        self.connection.close()
+
+    # -------------------------------------------------------------------------------------------- inner workings
+
+    def _cursor(self) -> duckdb.DuckDBPyConnection:
+        cursor = self.connection.cursor()
+        cursor.execute("use work")  # a cursor does not inherit it
+        return cursor
+
+    def _transaction(self):
+        return _Transaction(self.connection)
+
+    def _drop(self, name: str) -> None:
+        schema = name.split(".")[0]
+        self.connection.execute(f"create schema if not exists {schema}")
+        self.connection.execute(f"drop table if exists {name}")
+        self.connection.execute(f"delete from {_STATE} where name = ?", [name])
+
+    def _remember(self, name: str, fingerprint: str, rows: int) -> None:
+        self.connection.execute(f"insert into {_STATE} values (?, ?, ?)", [name, fingerprint, rows])
+
+    def _check(self, name: str, declared: list[str], got: list[str]) -> None:
+        if list(declared) != list(got):
+            raise ModelError(
+                Problem(name, f"declares the columns {', '.join(declared)} but returns {', '.join(got)}", "Make the `-- column:` lines and the select list agree, in order.")
+            )
+
+    def _guard(self, work: Callable[[], Any]) -> Any:
+        """Run a query; a failing UDF is reported by its own error, not by the engine's wrapping of it."""
+        self._failed = None
+        try:
+            return work()
+        except duckdb.Error as error:
+            if self._failed:
+                raise self._failed from error
+            if "No space left" in str(error) or isinstance(error, duckdb.IOException):
+                raise DataError(Problem("work folder", _first_line(error), "Free some disk, or point [paths] work elsewhere, and run again.")) from error
+            if isinstance(error, duckdb.OutOfMemoryException):
+                raise DataError(Problem("--memory", _first_line(error), "Give more with --memory.")) from error
+            raise ModelError(Problem("SQL", str(error).strip())) from error
+
+    def _arrow_type(self, kind: str, large: bool = False) -> Any:
+        field = self.connection.sql(f"select cast(null as {kind}) as value").to_arrow_table().schema.field(0).type
+        return field if large else _shape(field)
+
+
+class _Transaction:
+    def __init__(self, connection: duckdb.DuckDBPyConnection):
+        self.connection = connection
+
+    def __enter__(self) -> None:
+        self.connection.execute("begin")
+
+    def __exit__(self, kind: type | None, *_: object) -> None:
+        self.connection.execute("rollback" if kind else "commit")
+
+
+def _shape(kind: pa.DataType) -> str:
+    """Spell an Arrow type without the width of its offsets."""
+    if pa.types.is_struct(kind):
+        return "struct<" + ", ".join(f"{field.name}: {_shape(field.type)}" for field in kind) + ">"
+    if pa.types.is_list(kind) or pa.types.is_large_list(kind):
+        return f"list<{_shape(kind.value_type)}>"
+    if pa.types.is_large_string(kind) or pa.types.is_string_view(kind):
+        return "string"
+    if pa.types.is_large_binary(kind):
+        return "binary"
+    return str(kind)
+
+
+def _udf_error(udf: Udf, arrays: list[pa.Array], error: Exception) -> ModelError:
+    """Name the UDF and, where one row alone fails, that row's first argument."""
+    if isinstance(error, ModelError):
+        return error
+    head = ""
+    for row in range(min(len(arrays[0]), 2048)):
+        try:
+            udf.function(*(array.slice(row, 1) for array in arrays))
+        except Exception:
+            head = f" at {str(arrays[0][row].as_py())[:80]!r}"
+            break
+    return ModelError(
+        Problem(f"UDF {udf.name} ({Path(udf.file).name})", f"{type(error).__name__}: {error}{head}", "A UDF returns null for what it cannot measure; an exception is a fault of the UDF.")
+    )
+
+
+def _first_line(error: Exception) -> str:
+    return str(error).strip().splitlines()[0]
+
+
+def _name(column: str) -> str:
+    return '"' + column.replace('"', '""') + '"'
+
+
+def _quoted(value: object) -> str:
+    return "'" + str(value).replace("'", "''") + "'"
