@@ -1,0 +1,122 @@
+"""JSON Schema findings as sentences: which value, what is wrong with it, what to write instead.
+
+A `$comment` in a schema says in words what its `type`, `pattern` or `not` asks for.
+"""
+
+from __future__ import annotations
+
+import datetime
+import difflib
+import json
+import re
+from collections.abc import Iterable
+from typing import Any, NamedTuple
+
+from jsonschema import Draft202012Validator
+from jsonschema.exceptions import ValidationError
+from jsonschema.validators import extend
+
+_TYPES = {
+    "array": "a list",
+    "boolean": "true or false",
+    "integer": "a whole number",
+    "null": "null",
+    "number": "a number",
+    "object": "a table",
+    "string": "a string",
+}
+
+
+class Finding(NamedTuple):
+    """One thing wrong in a document: the path to the value (keys and list positions), the fact, the remedy."""
+
+    path: tuple[str | int, ...]
+    what: str
+    fix: str
+
+
+def _is_integer(_checker: Any, value: Any) -> bool:
+    return isinstance(value, int) and not isinstance(value, bool)  # JSON Schema would take 1.0 for an integer
+
+
+def _pattern(_validator: Any, pattern: str, value: Any, _schema: Any) -> Iterable[ValidationError]:
+    # Python's $ also matches before a last line end, JSON Schema's does not
+    if isinstance(value, str) and not re.search(re.sub(r"\$$", r"\\Z", pattern), value):
+        yield ValidationError(f"does not match {pattern}")
+
+
+_Validator = extend(
+    Draft202012Validator,
+    validators={"pattern": _pattern},
+    type_checker=Draft202012Validator.TYPE_CHECKER.redefine("integer", _is_integer),
+)
+
+
+def findings(schema: dict[str, Any], document: Any) -> list[Finding]:
+    """Return everything in which a document differs from a Draft 2020-12 schema, in order of path."""
+    found = []
+    for error in _Validator(schema).iter_errors(document):
+        found += _sentences(error)
+    return sorted(set(found), key=lambda one: ([str(part) for part in one.path], one.what))
+
+
+def nearest(word: Any, known: Iterable[str]) -> str:
+    """Return the known word that is most like `word`, or an empty string when none is."""
+    if not isinstance(word, str):
+        return ""
+    close = difflib.get_close_matches(word.lower(), sorted(known), n=1, cutoff=0.6)
+    return close[0] if close else ""
+
+
+def did_you_mean(word: Any, known: Iterable[str]) -> str:
+    """Return a sentence that proposes the nearest known word, else one that lists them all."""
+    known = sorted(known)
+    close = nearest(word, known)
+    if close:
+        return f"Did you mean {close}?"
+    return f"Known are: {', '.join(known)}." if known else ""
+
+
+def shown(value: Any) -> str:
+    """Return a value as it would be written, cut to 60 characters."""
+    if isinstance(value, (datetime.date, datetime.time)):
+        return value.isoformat()
+    text = json.dumps(value, ensure_ascii=False, default=str)
+    return text if len(text) <= 60 else text[:57] + "..."
+
+
+def _sentences(error: ValidationError) -> list[Finding]:
+    path, value, rule = tuple(error.absolute_path), error.instance, error.validator_value
+    match error.validator:
+        case "required":
+            return [Finding((*path, key), "is missing", "") for key in rule if key not in value]
+        case "additionalProperties":
+            known = list(error.schema.get("properties", ()))
+            patterns = error.schema.get("patternProperties", ())
+            extras = [key for key in value if key not in known and not _matches(patterns, key)]
+            return [Finding((*path, key), "is not a known key", did_you_mean(key, known)) for key in extras]
+        case "uniqueItems":
+            twice = [item for i, item in enumerate(value) if item in value[:i]]
+            return [Finding(path, f"names {shown(item)} twice", "Name it once.") for item in twice]
+        case "enum":
+            fix = did_you_mean(value, rule) if isinstance(value, str) else f"Write one of: {', '.join(map(shown, rule))}."
+            return [Finding(path, f"is {shown(value)}, which is not known", fix)]
+        case "type" | "pattern" | "not":
+            return [Finding(path, f"is {shown(value)}, not {error.schema.get('$comment') or _kinds(rule)}", "")]
+        case "minLength" | "minItems":
+            return [Finding(path, "is empty", "")]
+        case "minimum":
+            return [Finding(path, f"is {shown(value)}, less than {rule}", "")]
+        case "exclusiveMinimum":
+            return [Finding(path, f"is {shown(value)}, not greater than {rule}", "")]
+        case "maximum":
+            return [Finding(path, f"is {shown(value)}, more than {rule}", "")]
+    return [Finding(path, error.message, "")]
+
+
+def _kinds(types: str | list[str]) -> str:
+    return " or ".join(_TYPES[one] for one in ([types] if isinstance(types, str) else types))
+
+
+def _matches(patterns: Iterable[str], key: str) -> bool:
+    return any(re.search(pattern, key) for pattern in patterns)
