@@ -88,7 +88,7 @@ _THIRTY_TWO = uint64(32)
 
 
 def fold(char: str) -> str:
-    """Return the case-folded form of one character where that is one character too, else its lower case, else itself."""
+    """Return the case-folded form of one character where that is one character, else its lower case, else itself."""
     for folded in (char.casefold(), char.lower()):
         if len(folded) == 1:
             return folded
@@ -120,7 +120,7 @@ def tables() -> tuple[np.ndarray, np.ndarray]:
     return classes, folded
 
 
-@njit(nogil=True, cache=True, inline="never")
+@njit(nogil=True, cache=True, inline="always")
 def mix(state, code):
     """One step of a 64-bit hash over code points: a bijection of the state for every code."""
     state = (state ^ uint64(code)) * _MULTIPLIER
@@ -156,20 +156,11 @@ def stop_table(lists: list[list[str]]) -> np.ndarray:
 
 
 @njit(nogil=True, cache=True)
-def grown(array):
-    """Return a copy of a one-dimensional array with twice the room."""
-    larger = np.empty(2 * array.size, array.dtype)
-    for i in range(array.size):  # an assigned slice takes two seconds more to compile
-        larger[i] = array[i]
-    return larger
-
-
-@njit(nogil=True, cache=True)
 def number(keys, n, places, ids, counts, firsts):
     """Give each key the number of its first equal, in order of appearance; return how many numbers there are.
 
     keys uint64[>= n]: in; ids int32[>= n]: out, the number of key i; counts, firsts int32[>= n]: out, per number, how
-    often it occurs and at which i first. places int32[a power of two >= 2 n]: scratch.
+    often it occurs and at which i first. places int32[>= 16, a power of two >= 2 n]: scratch.
     """
     size = 16
     while size < 2 * n:
@@ -267,6 +258,133 @@ def count_ngrams(keys, ends, n, places, ids, counts, firsts, positions, grams, o
 
 
 @njit(nogil=True, cache=True)
+def scan(
+    data, at, end, classes, folded, use_stops, stops, seen, stamp,
+    words, ends, lines, line_lengths, paragraphs, paragraph_lengths, out,
+):  # fmt: skip
+    """Split the text in data[at:end]; return (words, lines, paragraphs, characters, True), or False for lack of room.
+
+    words uint64[], ends int64[one more]: out, hash of each word and the characters up to its end; lines, paragraphs
+    uint64[] and their lengths int64[], of one size: out, hashes and characters. out int64[N_WORD_COUNTS]: added to.
+    stops uint64[a power of two]: one row of `stop_table`; seen int64[stops.size]: stamp where a stop word was found.
+    """
+    stop_mask = stops.size - 1
+    n_words = n_lines = n_paragraphs = visible = np.int64(0)
+    ends[0] = 0
+    word = stop = stop_so_far = line = line_so_far = paragraph = _SEED
+    word_chars = line_chars = paragraph_chars = np.int64(0)
+    word_flags = 0
+    single = mixed = bullet = ellipsis = False
+    dots = 0
+    before = np.int64(-1)
+    while at <= end:
+        # One code point; after the last one a line end that closes word, line and paragraph.
+        if at == end:
+            code = np.int64(10)
+            before = np.int64(-1)
+            at += 1
+        else:
+            byte = np.int64(data[at])
+            if byte < 0x80:
+                code = byte
+                at += 1
+            elif byte < 0xE0:
+                code = (byte & 0x1F) << 6 | (np.int64(data[at + 1]) & 0x3F)
+                at += 2
+            elif byte < 0xF0:
+                code = (byte & 0x0F) << 12 | (np.int64(data[at + 1]) & 0x3F) << 6 | (np.int64(data[at + 2]) & 0x3F)
+                at += 3
+            else:
+                code = (byte & 0x07) << 18 | (np.int64(data[at + 1]) & 0x3F) << 12
+                code |= (np.int64(data[at + 2]) & 0x3F) << 6 | (np.int64(data[at + 3]) & 0x3F)
+                at += 4
+        flags = np.int64(classes[code])
+
+        if word_chars > 0 and (flags & (SPACE | CHARACTER_WORD) or (single and not flags & MARK)):
+            if word_flags & WORD or (flags & SPACE and not mixed):
+                if n_words == words.size:
+                    return n_words, n_lines, n_paragraphs, visible, False
+                words[n_words] = word
+                ends[n_words + 1] = ends[n_words] + word_chars
+                n_words += 1
+                if single:
+                    out[1] += 1
+                elif word_flags & HANGUL:
+                    out[2] += 1
+                else:
+                    out[4] += word_chars
+                if word_flags & LETTER:
+                    out[3] += 1
+                if use_stops:
+                    place = np.int64(stop_so_far & uint64(stop_mask))
+                    while stops[place] != 0:
+                        if stops[place] == stop_so_far:
+                            if seen[place] != stamp:
+                                seen[place] = stamp
+                                out[7] += 1
+                            break
+                        place = (place + 1) & stop_mask
+            word_chars = np.int64(0)
+        if flags & SPACE:
+            mixed = False
+            dots = 0
+            if code == 13 or (code == 10 and before != 13):
+                if line_chars > 0:
+                    if n_lines == lines.size:
+                        return n_words, n_lines, n_paragraphs, visible, False
+                    lines[n_lines] = line_so_far
+                    line_lengths[n_lines] = line_chars
+                    n_lines += 1
+                    out[9] += bullet
+                    out[10] += ellipsis
+                    if paragraph_chars == 0:
+                        paragraph = _SEED
+                    paragraph = mix(paragraph * _MULTIPLIER ^ line_so_far, 10)
+                    paragraph_chars += line_chars
+                if paragraph_chars > 0 and (line_chars == 0 or at > end):
+                    paragraphs[n_paragraphs] = paragraph
+                    paragraph_lengths[n_paragraphs] = paragraph_chars
+                    n_paragraphs += 1
+                    paragraph_chars = np.int64(0)
+                line_chars = np.int64(0)
+                line = _SEED
+            elif code != 10:
+                line = mix(line, code)
+            before = code
+            continue
+
+        visible += 1
+        if word_chars == 0:
+            word = stop = stop_so_far = _SEED
+            word_flags = 0
+            single = flags & CHARACTER_WORD != 0
+            mixed = mixed or single
+        word_chars += 1
+        word_flags |= flags
+        word = mix(word, code)
+        if word_flags & WORD:
+            stop = mix(stop, folded[code])
+            if flags & WORD:
+                stop_so_far = stop
+        if line_chars == 0:
+            bullet = flags & BULLET != 0
+        line_chars += 1
+        line = mix(line, code)
+        line_so_far = line
+        ellipsis = False
+        if flags & DOT:
+            dots = dots + 1 if code == before else 1
+            long = code == 0x2026 or code == 0x22EF
+            ellipsis = long or dots >= 3
+            if dots == (1 if long else 3):
+                out[6] += 1
+        elif code == 35:
+            out[5] += 1
+        before = code
+    return n_words, n_lines, n_paragraphs, visible, True
+
+
+@njit(nogil=True, cache=True)
 def count_texts(data, offsets, valid, classes, folded, stops, which_stops, repetition):
     """Return int64[rows, N_COUNTS]: the counts named above of each valid text, zeros for the others.
 
@@ -276,165 +394,52 @@ def count_texts(data, offsets, valid, classes, folded, stops, which_stops, repet
     """
     rows = valid.size
     result = np.zeros((rows, N_COUNTS), np.int64)
-    words = np.empty(1024, np.uint64)
-    ends = np.empty(1024, np.int64)
-    lines = np.empty(256, np.uint64)
-    line_lengths = np.empty(256, np.int64)
-    paragraphs = np.empty(256, np.uint64)
-    paragraph_lengths = np.empty(256, np.int64)
-    places = np.empty(4096, np.int32)
-    scratch = np.empty((5, 1024), np.int32)
+    room = 1024
+    hashes = np.empty((3, room), np.uint64)
+    lengths = np.empty((3, room + 1), np.int64)
+    scratch = np.empty((5, room), np.int32)
+    places = np.empty(2 * room, np.int32)
     seen = np.zeros(stops.shape[1], np.int64)
-    stop_mask = stops.shape[1] - 1
     for row in range(rows):
         if not valid[row]:
             continue
         out = result[row]
         stop_row = which_stops[row]
-        n_words = n_lines = n_paragraphs = visible = np.int64(0)
-        ends[0] = 0
-        word = stop = stop_so_far = line = line_so_far = paragraph = _SEED
-        word_chars = line_chars = paragraph_chars = np.int64(0)
-        word_flags = 0
-        single = mixed = bullet = ellipsis = False
-        dots = 0
-        before = np.int64(-1)
-        at = offsets[row]
-        end = offsets[row + 1]
-        while at <= end:
-            # One code point; after the last one a line end that closes word, line and paragraph.
-            if at == end:
-                code = np.int64(10)
-                before = np.int64(-1)
-                at += 1
-            else:
-                byte = np.int64(data[at])
-                if byte < 0x80:
-                    code = byte
-                    at += 1
-                elif byte < 0xE0:
-                    code = (byte & 0x1F) << 6 | (np.int64(data[at + 1]) & 0x3F)
-                    at += 2
-                elif byte < 0xF0:
-                    code = (byte & 0x0F) << 12 | (np.int64(data[at + 1]) & 0x3F) << 6 | (np.int64(data[at + 2]) & 0x3F)
-                    at += 3
-                else:
-                    code = (byte & 0x07) << 18 | (np.int64(data[at + 1]) & 0x3F) << 12
-                    code |= (np.int64(data[at + 2]) & 0x3F) << 6 | (np.int64(data[at + 3]) & 0x3F)
-                    at += 4
-            flags = np.int64(classes[code])
-
-            if word_chars > 0 and (flags & (SPACE | CHARACTER_WORD) or (single and not flags & MARK)):
-                if word_flags & WORD or (flags & SPACE and not mixed):
-                    if n_words + 1 >= ends.size:
-                        words = grown(words)
-                        ends = grown(ends)
-                    words[n_words] = word
-                    ends[n_words + 1] = ends[n_words] + word_chars
-                    n_words += 1
-                    if single:
-                        out[1] += 1
-                    elif word_flags & HANGUL:
-                        out[2] += 1
-                    else:
-                        out[4] += word_chars
-                    if word_flags & LETTER:
-                        out[3] += 1
-                    if stop_row >= 0:
-                        place = np.int64(stop_so_far & uint64(stop_mask))
-                        while stops[stop_row, place] != 0:
-                            if stops[stop_row, place] == stop_so_far:
-                                if seen[place] != row + 1:
-                                    seen[place] = row + 1
-                                    out[7] += 1
-                                break
-                            place = (place + 1) & stop_mask
-                word_chars = np.int64(0)
-            if flags & SPACE:
-                mixed = False
-                dots = 0
-                if code == 13 or (code == 10 and before != 13):
-                    if line_chars > 0:
-                        if n_lines == lines.size:
-                            lines = grown(lines)
-                            line_lengths = grown(line_lengths)
-                        lines[n_lines] = line_so_far
-                        line_lengths[n_lines] = line_chars
-                        n_lines += 1
-                        out[9] += bullet
-                        out[10] += ellipsis
-                        if paragraph_chars == 0:
-                            paragraph = _SEED
-                        paragraph = mix(paragraph * _MULTIPLIER ^ line_so_far, 10)
-                        paragraph_chars += line_chars
-                    if paragraph_chars > 0 and (line_chars == 0 or at > end):
-                        if n_paragraphs == paragraphs.size:
-                            paragraphs = grown(paragraphs)
-                            paragraph_lengths = grown(paragraph_lengths)
-                        paragraphs[n_paragraphs] = paragraph
-                        paragraph_lengths[n_paragraphs] = paragraph_chars
-                        n_paragraphs += 1
-                        paragraph_chars = np.int64(0)
-                    line_chars = np.int64(0)
-                    line = _SEED
-                elif code != 10:
-                    line = mix(line, code)
-                before = code
-                continue
-
-            visible += 1
-            if word_chars == 0:
-                word = stop = stop_so_far = _SEED
-                word_flags = 0
-                single = flags & CHARACTER_WORD != 0
-                mixed = mixed or single
-            word_chars += 1
-            word_flags |= flags
-            word = mix(word, code)
-            if word_flags & WORD:
-                stop = mix(stop, folded[code])
-                if flags & WORD:
-                    stop_so_far = stop
-            if line_chars == 0:
-                bullet = flags & BULLET != 0
-            line_chars += 1
-            line = mix(line, code)
-            line_so_far = line
-            ellipsis = False
-            if flags & DOT:
-                dots = dots + 1 if code == before else 1
-                long = code == 0x2026 or code == 0x22EF
-                ellipsis = long or dots >= 3
-                if dots == (1 if long else 3):
-                    out[6] += 1
-            elif code == 35:
-                out[5] += 1
-            before = code
-
+        while True:
+            n_words, n_lines, n_paragraphs, visible, done = scan(
+                data, offsets[row], offsets[row + 1], classes, folded,
+                stop_row >= 0, stops[max(stop_row, 0)], seen, row + 1,
+                hashes[0], lengths[0], hashes[1], lengths[1], hashes[2], lengths[2], out,
+            )  # fmt: skip
+            if done:
+                break
+            # Arrays that could grow inside `scan` would make it four times slower; so it starts again.
+            room *= 2
+            hashes = np.empty((3, room), np.uint64)
+            lengths = np.empty((3, room + 1), np.int64)
+            scratch = np.empty((5, room), np.int32)
+            places = np.empty(2 * room, np.int32)
+            out[:] = 0
+            seen[:] = 0
         out[0] = n_words
         if stop_row < 0:
             out[7] = -1
         out[8] = n_lines
         if not repetition:
             continue
-        most = max(n_words, n_lines)
-        if scratch.shape[1] < most:
-            scratch = np.empty((5, most + most // 4), np.int32)
-            size = places.size
-            while size < 2 * scratch.shape[1]:
-                size *= 2
-            places = np.empty(size, np.int32)
         ids, counts, firsts = scratch[0], scratch[1], scratch[2]
         base = N_WORD_COUNTS
         out[base] = visible
         out[base + 1] = n_paragraphs
-        repeats, chars = count_repeats(lines, line_lengths, n_lines, places, ids, counts, firsts)
+        repeats, chars = count_repeats(hashes[1], lengths[1], n_lines, places, ids, counts, firsts)
         out[base + 2] = repeats
         out[base + 3] = chars
-        repeats, chars = count_repeats(paragraphs, paragraph_lengths, n_paragraphs, places, ids, counts, firsts)
+        repeats, chars = count_repeats(hashes[2], lengths[2], n_paragraphs, places, ids, counts, firsts)
         out[base + 4] = repeats
         out[base + 5] = chars
-        count_ngrams(words, ends, n_words, places, ids, counts, firsts, scratch[3], scratch[4], out[base + 6 :])
+        count_ngrams(
+            hashes[0], lengths[0], n_words, places, ids, counts, firsts, scratch[3], scratch[4], out[base + 6 :]
+        )
     return result
 
 
