@@ -1,0 +1,385 @@
+"""One line of a raw file: a document, or the reason why it is none.
+
+`parse` takes orjson's word where that is sound, which is nearly always, and else scans the line by the grammar of
+RFC 8259, token by token. The scan is the definition; the fast way must agree with it (tests compare the two).
+
+Faults in order of precedence, the first one is the row's reason:
+
+    invalid_utf8               the line is not UTF-8 (overlong forms, surrogates and bytes beyond U+10FFFF are none)
+    invalid_json, too_deep     whichever comes first in the line; too_deep: more than 1,024 nested arrays and objects
+    lone_surrogate             a \\ud800..\\udfff escape without its partner, anywhere: legal JSON, but no text
+    not_an_object
+    duplicate_key              a name twice in one object at any depth; names are compared after unescaping
+    missing_<field>, null_<field>, <field>_not_string      for url, fetched_at, license_spdx, text in this order
+    <field>_not_string, parent_ids_not_strings             for the optional fields, where they are neither null nor that
+    invalid_fetched_at         no RFC 3339 date-time, see `rfc3339`
+    license_mismatch           differs from the licence of the ledger row, to the letter
+    empty_text                 nothing but white space and default-ignorable characters
+
+Of the fields' faults the detail names all, not only the first. Nothing is repaired.
+
+Fields of other names become `extra`: one JSON object as text, members in the order of the line, no white space, strings
+written by orjson, numbers exactly as they stood (1.0, 1e999 and integers of any length keep every character).
+"""
+
+from __future__ import annotations
+
+import re
+import unicodedata
+from functools import lru_cache
+from typing import Any, NamedTuple
+
+import orjson
+
+REQUIRED = ("url", "fetched_at", "license_spdx", "text")
+OPTIONAL = ("source_record_id", "parent_ids", "group_id")
+KNOWN = frozenset(REQUIRED + OPTIONAL)
+MAX_DEPTH = 1024  # orjson's own limit, so that both ways agree
+DUMP_DEPTH = 200  # orjson writes at most 254 levels; deeper values are written by the scan
+
+
+class Document(NamedTuple):
+    """The fields of a good line. text is NFC; extra is JSON text, or None where there is no other field."""
+
+    url: str
+    fetched_at: str
+    license_spdx: str
+    text: str
+    source_record_id: str | None
+    parent_ids: list[str] | None
+    group_id: str | None
+    extra: str | None
+
+
+class Fault(NamedTuple):
+    """Why a line is no document: a reason of the list above, and what exactly; byte positions count from 0."""
+
+    reason: str
+    detail: str
+
+
+def parse(line: bytes, license_spdx: str) -> Document | Fault:
+    """Read one line (without its line end, not blank) of a source whose ledger row says `license_spdx`."""
+    try:
+        fields = orjson.loads(line)
+    except orjson.JSONDecodeError:
+        return parse_exactly(line, license_spdx)
+    if type(fields) is not dict:
+        return parse_exactly(line, license_spdx)
+    keys = len(fields)
+    extra = None
+    if not fields.keys() <= KNOWN:
+        others = {key: value for key, value in fields.items() if key not in KNOWN}
+        nested = _plain(list(others.values()), line)
+        if nested < 0:
+            return parse_exactly(line, license_spdx)
+        keys += nested
+        extra = orjson.dumps(others).decode()
+    if _most_members(line, fields) != keys:
+        return parse_exactly(line, license_spdx)
+    return _document(fields, extra, license_spdx)
+
+
+def parse_exactly(line: bytes, license_spdx: str) -> Document | Fault:
+    """The same as `parse` by the scan alone: any line, some ten times slower."""
+    try:
+        line.decode()
+    except UnicodeDecodeError as error:
+        return Fault("invalid_utf8", f"byte 0x{line[error.start]:02x} at byte {error.start}: {error.reason}")
+    members = _scan(line)
+    if isinstance(members, Fault):
+        return members
+    fields = {name: _value(members.pop(key)) for name, key in _KEYS.items() if key in members}
+    extra = b",".join(key + b":" + b"".join(map(_canonical, tokens)) for key, tokens in members.items())
+    return _document(fields, f"{{{extra.decode()}}}" if members else None, license_spdx)
+
+
+_KEYS = {name: orjson.dumps(name) for name in REQUIRED + OPTIONAL}
+_KINDS = {
+    type(None): "null",
+    bool: "a boolean",
+    int: "a number",
+    float: "a number",
+    str: "a string",
+    list: "an array",
+    dict: "an object",
+}
+_MINUS_ZERO = re.compile(rb"[\[:, \t\r]-0")
+
+
+def _plain(level: list[Any], line: bytes) -> int:
+    """Count the keys of the objects below these values; -1 where orjson would not write the numbers as they stood."""
+    keys = 0
+    for _ in range(DUMP_DEPTH):
+        below: list[Any] = []
+        for value in level:
+            kind = type(value)
+            if kind is str or kind is bool or value is None:
+                continue
+            if kind is dict:
+                keys += len(value)
+                below += value.values()
+            elif kind is list:
+                below += value
+            elif kind is float or (value == 0 and _MINUS_ZERO.search(line)):
+                return -1
+        if not below:
+            return keys
+        level = below
+    return -1
+
+
+def _most_members(line: bytes, fields: dict[str, Any]) -> int:
+    """Return an upper bound on the members of all objects of a valid line: its colons that may be outside strings.
+
+    Such a colon follows a quote, a space, a tab or a CR. If the bound equals the number of keys that orjson kept, no
+    key was there twice. In one text of ten such colons stand inside the text too; those in `text` are taken off where
+    that is certain: a quote after a backslash is an escaped one (unless a key ends in a backslash), and without
+    \\u escapes a space in the text is a space in the line.
+    """
+    quoted, spaced = line.count(b'":'), line.count(b" :")
+    if b"\t" in line or b"\r" in line:
+        quoted += line.count(b"\t:") + line.count(b"\r:")
+    text = fields.get("text")
+    if type(text) is str and quoted + spaced > len(fields) and b'\\\\":' not in line:
+        quoted -= line.count(b'\\":')
+        if spaced and b"\\u" not in line:
+            spaced -= text.count(" :")
+    return quoted + spaced
+
+
+# --- the scan --------------------------------------------------------------------------------------------------------
+
+_BODY = rb'[^"\\\x00-\x1f]*+(?:\\(?:["\\/bfnrt]|u[0-9a-fA-F]{4})[^"\\\x00-\x1f]*+)*+'
+_STRING_BODY = re.compile(_BODY)
+_SPACE = re.compile(rb"[ \t\r\n]*+")
+_TOKEN = re.compile(
+    rb"[ \t\r\n]*+(?:"
+    rb'("' + _BODY + rb'")'
+    rb"|(-?(?:0|[1-9][0-9]*+)(?:\.[0-9]++)?+(?:[eE][+-]?[0-9]++)?+|true|false|null)"
+    rb"|([\[{])|([\]}])|(,)|(:))"
+)
+_STRING, _SCALAR, _OPEN, _CLOSE, _COMMA, _COLON = range(1, 7)
+_VALUE, _VALUE_OR_END, _KEY, _KEY_OR_END, _AFTER_KEY, _AFTER_VALUE = range(6)
+_EXPECTED = (
+    "a value",
+    "a value or ]",
+    "a key",
+    "a key or }",
+    "a colon",
+    "a comma or the end of the array or object",
+)
+_ESCAPE = re.compile(
+    rb"\\u[dD][89abAB][0-9a-fA-F]{2}\\u[dD][c-fC-F][0-9a-fA-F]{2}|\\u([dD][89a-fA-F][0-9a-fA-F]{2})|\\."
+)
+
+
+def _canonical(token: bytes) -> bytes:
+    """Write a string as orjson does; other tokens stay."""
+    if token[0] != 0x22 or b"\\" not in token:
+        return token
+    return orjson.dumps(orjson.loads(token))
+
+
+def _name(token: bytes) -> bytes:
+    try:
+        return _canonical(token)
+    except orjson.JSONDecodeError:  # a lone surrogate, which is found after the scan
+        return token
+
+
+def _scan(line: bytes) -> dict[bytes, list[bytes]] | Fault:
+    """Return {name as canonical JSON: tokens of its value} of the object that the line (valid UTF-8) is, or the fault.
+
+    Iterative: memory grows with the line, the Python stack does not.
+    """
+    members: dict[bytes, list[bytes]] = {}
+    seen: list[set[bytes] | None] = []  # for each open object the names so far, for an open array None
+    tokens: list[bytes] = []
+    duplicate: Fault | None = None
+    is_object = False
+    position, state = 0, _VALUE
+    while True:
+        match = _TOKEN.match(line, position)
+        kind = match.lastindex if match else 0
+        token = match[kind] if match and kind else b""
+        if state in (_VALUE, _VALUE_OR_END) and kind in (_STRING, _SCALAR):
+            tokens.append(token)
+            state = _AFTER_VALUE
+        elif state in (_VALUE, _VALUE_OR_END) and kind == _OPEN:
+            if len(seen) == MAX_DEPTH:
+                return Fault("too_deep", f"more than {MAX_DEPTH} nested arrays and objects at byte {match.start(kind)}")
+            is_object = is_object or (not seen and token == b"{")
+            tokens.append(token)
+            seen.append(set() if token == b"{" else None)
+            state = _KEY_OR_END if token == b"{" else _VALUE_OR_END
+        elif state in (_KEY, _KEY_OR_END) and kind == _STRING:
+            name = _name(token)
+            if name in seen[-1] and duplicate is None:
+                shown = name if len(name) <= 42 else name[:40] + b"..."
+                at = match.start(kind)
+                duplicate = Fault("duplicate_key", f"{shown.decode(errors='ignore')} again in its object at byte {at}")
+            seen[-1].add(name)
+            if len(seen) == 1:
+                tokens = members[name] = []
+            else:
+                tokens.append(token)
+            state = _AFTER_KEY
+        elif state == _AFTER_KEY and kind == _COLON:
+            if len(seen) > 1:
+                tokens.append(token)
+            state = _VALUE
+        elif state == _AFTER_VALUE and kind == _COMMA and seen:
+            if len(seen) > 1 or seen[-1] is None:
+                tokens.append(token)
+            state = _VALUE if seen[-1] is None else _KEY
+        elif kind == _CLOSE and _may_close(state, seen, token):
+            seen.pop()
+            tokens.append(token)
+            state = _AFTER_VALUE
+        else:
+            return _syntax(line, position, state, bool(seen))
+        position = match.end()
+        if not seen and state == _AFTER_VALUE:
+            break
+    rest = _SPACE.match(line, position).end()
+    if rest < len(line):
+        return Fault("invalid_json", f"expected the end of the line at byte {rest}, found {_shown(line, rest)}")
+    lone = next((match for match in _ESCAPE.finditer(line) if match[1]), None) if b"\\u" in line else None
+    if lone:
+        return Fault("lone_surrogate", f"{lone[0].decode()} at byte {lone.start()} has no partner")
+    if not is_object:
+        return Fault("not_an_object", f"the line is {_KINDS[type(_value(tokens))]}")
+    if duplicate:
+        return duplicate
+    if members:
+        tokens.pop()  # the } of the line itself, which stands after the last member's value
+    return members
+
+
+def _may_close(state: int, seen: list[set[bytes] | None], token: bytes) -> bool:
+    if not seen or (seen[-1] is None) != (token == b"]"):
+        return False
+    return state == _AFTER_VALUE or state == (_VALUE_OR_END if token == b"]" else _KEY_OR_END)
+
+
+def _syntax(line: bytes, position: int, state: int, inside: bool) -> Fault:
+    """Say what is wrong at the first token that does not fit."""
+    at = _SPACE.match(line, position).end()
+    expected = _EXPECTED[state] if inside else "an object"
+    if at < len(line) and line[at] == 0x22:
+        stop = _STRING_BODY.match(line, at + 1).end()
+        if stop == len(line):
+            return Fault("invalid_json", f"the string from byte {at} on does not end")
+        if line[stop] < 0x20:
+            return Fault("invalid_json", f"control character 0x{line[stop]:02x} inside a string at byte {stop}")
+        if line[stop] == 0x5C:
+            return Fault("invalid_json", f"invalid escape inside a string at byte {stop}")
+    return Fault("invalid_json", f"expected {expected} at byte {at}, found {_shown(line, at)}")
+
+
+def _shown(line: bytes, at: int) -> str:
+    """Return the byte or the ASCII word at a place; no more than 10 bytes, since a detail is not for text."""
+    if at == len(line):
+        return "the end of the line"
+    word = re.compile(rb"[!-~]{1,10}").match(line, at)
+    return word[0].decode() if word else f"byte 0x{line[at]:02x}"
+
+
+def _value(tokens: list[bytes]) -> Any:
+    """Return the Python value; a number too large for a double, which no known field may be, becomes some number."""
+    try:
+        return orjson.loads(b"".join(tokens))
+    except orjson.JSONDecodeError:
+        return {b"[": [0.0], b"{": {}}.get(tokens[0], 0.0)
+
+
+# --- the fields ------------------------------------------------------------------------------------------------------
+
+# White_Space and Default_Ignorable_Code_Point of the Unicode Character Database (PropList, DerivedCoreProperties).
+_EMPTY = re.compile(
+    "[\t-\r \u0085\u00a0\u1680\u2000-\u200a\u2028\u2029\u202f\u205f\u3000"
+    "\u00ad\u034f\u061c\u115f\u1160\u17b4\u17b5\u180b-\u180f\u200b-\u200f\u202a-\u202e\u2060-\u206f\u3164"
+    "\ufe00-\ufe0f\ufeff\uffa0\ufff0-\ufff8\U0001bca0-\U0001bca3\U0001d173-\U0001d17a\U000e0000-\U000e0fff]*+"
+)
+_DATE_TIME = re.compile(
+    r"([0-9]{4})-([0-9]{2})-([0-9]{2})[Tt]([0-9]{2}):([0-9]{2}):([0-9]{2})(?:\.[0-9]+)?"
+    r"(?:[Zz]|([+-])([0-9]{2}):([0-9]{2}))"
+)
+
+
+@lru_cache(maxsize=4096)
+def rfc3339(value: str) -> bool:
+    """Say whether a string is an RFC 3339 date-time: zone required, days and leap seconds checked, `t` and `z` allowed.
+
+    The contract asks for UTC. An offset other than Z names the same instant without doubt, so it is let pass, and kept
+    as written: nothing is converted. A time without a zone could be any of 24 instants and is refused.
+    """
+    match = _DATE_TIME.fullmatch(value)
+    if not match:
+        return False
+    year, month, day, hour, minute, second = map(int, match.groups()[:6])
+    ahead = int(match[8] or 0) * 60 + int(match[9] or 0)
+    if not 1 <= month <= 12 or hour > 23 or minute > 59 or second > 60 or int(match[8] or 0) > 23:
+        return False
+    leap_year = year % 4 == 0 and (year % 100 != 0 or year % 400 == 0)
+    if not 1 <= day <= (31, 29 if leap_year else 28, 31, 30, 31, 30, 31, 31, 30, 31, 30, 31)[month - 1]:
+        return False
+    utc = hour * 60 + minute + (ahead if match[7] == "-" else -ahead)
+    return int(match[9] or 0) <= 59 and (second < 60 or utc % 1440 == 1439)
+
+
+def _document(fields: dict[str, Any], extra: str | None, license_spdx: str) -> Document | Fault:
+    """Check the known fields and put the text into NFC; `fields` may hold others, which are not looked at."""
+    url, fetched_at, licence, text = map(fields.get, REQUIRED)
+    record, parents, group = map(fields.get, OPTIONAL)
+    if not (
+        type(url) is str
+        and type(fetched_at) is str
+        and type(text) is str
+        and licence == license_spdx
+        and (record is None or type(record) is str)
+        and (group is None or type(group) is str)
+        and (parents is None or (type(parents) is list and all(type(parent) is str for parent in parents)))
+        and rfc3339(fetched_at)
+        and _EMPTY.match(text).end() < len(text)
+    ):
+        return _field_faults(fields, license_spdx)
+    if not text.isascii() and not unicodedata.is_normalized("NFC", text):
+        text = unicodedata.normalize("NFC", text)
+    return Document(url, fetched_at, licence, text, record, parents, group, extra)
+
+
+def _field_faults(fields: dict[str, Any], license_spdx: str) -> Fault:
+    """Return the first fault of the fields by precedence, with a detail that names all of them."""
+    faults: list[Fault] = []
+    for name in REQUIRED:
+        if name not in fields:
+            faults.append(Fault(f"missing_{name}", f"{name} is missing"))
+        elif fields[name] is None:
+            faults.append(Fault(f"null_{name}", f"{name} is null"))
+        elif type(fields[name]) is not str:
+            faults.append(Fault(f"{name}_not_string", f"{name} is {_KINDS[type(fields[name])]}"))
+    for name in OPTIONAL:
+        value = fields.get(name)
+        if value is None or type(value) is (list if name == "parent_ids" else str):
+            strange = [item for item in value if type(item) is not str] if name == "parent_ids" and value else []
+            if strange:
+                faults.append(Fault("parent_ids_not_strings", f"parent_ids holds {_KINDS[type(strange[0])]}"))
+        else:
+            reason = "parent_ids_not_strings" if name == "parent_ids" else f"{name}_not_string"
+            faults.append(Fault(reason, f"{name} is {_KINDS[type(value)]}"))
+    fetched_at, licence, text = (fields.get(name) for name in REQUIRED[1:])
+    if type(fetched_at) is str and not rfc3339(fetched_at):
+        faults.append(Fault("invalid_fetched_at", f"fetched_at is {_quoted(fetched_at)}, no RFC 3339 time with a zone"))
+    if type(licence) is str and licence != license_spdx:
+        what = f"license_spdx is {_quoted(licence)}, the ledger says {_quoted(license_spdx)}"
+        faults.append(Fault("license_mismatch", what))
+    if type(text) is str and _EMPTY.fullmatch(text):
+        faults.append(Fault("empty_text", f"the {len(text)} code points of text are white space or default-ignorable"))
+    return Fault(faults[0].reason, "; ".join(fault.detail for fault in faults))
+
+
+def _quoted(value: str) -> str:
+    """Show a short value in full and the beginning of a long one: a detail is not for text."""
+    return orjson.dumps(value if len(value) <= 40 else value[:37] + "...").decode()
