@@ -19,22 +19,12 @@ from pathlib import Path
 from typing import Any
 
 from corpus_sql.errors import ConfigError, Problem
+from corpus_sql.iso639 import ISO_639_1, UNDETERMINED
+from corpus_sql.toml_lines import Where, key_lines, line_of
 from corpus_sql.validation import did_you_mean, findings, nearest, shown
-
-# ISO 639-1, the two-letter codes in force
-LANGUAGES = frozenset(
-    "aa ab ae af ak am an ar as av ay az ba be bg bi bm bn bo br bs ca ce ch co cr cs cu cv cy da de dv dz ee el en eo es "
-    "et eu fa ff fi fj fo fr fy ga gd gl gn gu gv ha he hi ho hr ht hu hy hz ia id ie ig ii ik io is it iu ja jv ka kg ki "
-    "kj kk kl km kn ko kr ks ku kv kw ky la lb lg li ln lo lt lu lv mg mh mi mk ml mn mr ms mt my na nb nd ne ng nl nn no "
-    "nr nv ny oc oj om or os pa pi pl ps pt qu rm rn ro ru rw sa sc sd se sg si sk sl sm sn so sq sr ss st su sv sw ta te "
-    "tg th ti tk tl tn to tr ts tt tw ty ug uk ur uz ve vi vo wa wo xh yi yo za zh zu".split()
-)
-UNDETERMINED = "und"
 
 _LARGEST = 2**63 - 1  # what a BIGINT holds
 _PLAIN = ("paths", "split")  # the tables that are no stage's
-
-Where = tuple[str, ...]  # ("gopher", "zh", "min_n_words")
 
 
 @dataclass(frozen=True)
@@ -130,12 +120,13 @@ def load(path: Path, *, stage_keys: Mapping[str, set[str]], default: Path) -> Co
             add(where, f"is {shown(value)}, more than {_LARGEST}")
     sound = _without(user, set(problems))
     values = _resolved(base, sound, schema)
-    for where, what, fix in _contradictions(path, sound, values, stage_keys):
-        if not any(_overlap(where, bad) for bad in problems):
+    bad = set(problems)
+    for where, what, fix, *others in _contradictions(path, sound, values, stage_keys):
+        if bad.isdisjoint((where, where[:-1], *(where[:-1] + (key,) for key in others))):
             add(where, what, fix)
     if problems:
-        found = [problem for where in sorted(problems, key=lambda key: _order(lines, key)) for problem in problems[where]]
-        raise ConfigError(found)
+        places = sorted(problems, key=lambda where: _order(lines, where))
+        raise ConfigError(problem for where in places for problem in problems[where])
     return Config(
         path=path,
         content=content,
@@ -154,65 +145,6 @@ def load(path: Path, *, stage_keys: Mapping[str, set[str]], default: Path) -> Co
     )
 
 
-def key_lines(text: str) -> dict[Where, int]:
-    """Return the line, from 1, of every table header and every key of a valid TOML text.
-
-    tomllib gives no positions. Keys inside an inline table stand for their table: look up the longest known prefix.
-    """
-    lines: dict[Where, int] = {}
-    table: Where = ()
-    at = 0
-    while at < len(text):
-        if text[at].isspace():
-            at += 1
-        elif text[at] == "#":
-            at = _line_end(text, at)
-        elif text[at] == "[":
-            table, end = _key(text, at + (2 if text.startswith("[[", at) else 1))
-            lines.setdefault(table, text.count("\n", 0, at) + 1)
-            at = _line_end(text, end)
-        else:
-            key, end = _key(text, at)
-            line = text.count("\n", 0, at) + 1
-            for n in range(1, len(key) + 1):
-                lines.setdefault(table + key[:n], line)
-            at = _value_end(text, end + 1)
-    return lines
-
-
-_KEY_PART = re.compile(r"""[ \t]*([A-Za-z0-9_-]+|"(?:[^"\\]|\\.)*"|'[^']*')[ \t]*(\.?)""")
-_SKIP = re.compile(r'"""(?:[^\\]|\\.)*?"{3,5}|\'\'\'.*?\'{3,5}|"(?:[^"\\]|\\.)*"|\'[^\']*\'|#[^\n]*|[^"\'#\[\]{}\n]+', re.DOTALL)
-
-
-def _key(text: str, at: int) -> tuple[Where, int]:
-    parts = []
-    while True:
-        match = _KEY_PART.match(text, at)
-        part = match[1]
-        parts.append(tomllib.loads(f"k={part}")["k"] if part[0] in "\"'" else part)
-        at = match.end()
-        if not match[2]:
-            return tuple(parts), at
-
-
-def _line_end(text: str, at: int) -> int:
-    end = text.find("\n", at)
-    return len(text) if end < 0 else end
-
-
-def _value_end(text: str, at: int) -> int:
-    depth = 0
-    while at < len(text):
-        if match := _SKIP.match(text, at):
-            at = match.end()
-            continue
-        if text[at] == "\n" and depth == 0:
-            return at
-        depth += {"[": 1, "{": 1, "]": -1, "}": -1}.get(text[at], 0)
-        at += 1
-    return at
-
-
 def _read(path: Path) -> bytes:
     try:
         return path.read_bytes()
@@ -220,7 +152,9 @@ def _read(path: Path) -> bytes:
         fix = "Give the path of a TOML config; `corpus-sql init DIR` writes one to start from."
         raise ConfigError(Problem(str(path), "there is no such config file", fix)) from None
     except IsADirectoryError:
-        raise ConfigError(Problem(str(path), "is a folder, not a config file", "Give the path of a TOML file.")) from None
+        raise ConfigError(
+            Problem(str(path), "is a folder, not a config file", "Give the path of a TOML file.")
+        ) from None
     except OSError as error:
         raise ConfigError(Problem(str(path), f"cannot be read: {error.strerror}")) from None
 
@@ -253,27 +187,21 @@ def _schema(path: Path, stage_keys: Mapping[str, set[str]], base: Mapping[str, A
     for stage in stage_keys:
         tables.setdefault(stage, {"$ref": "#/$defs/stage"})
     for stage, table in tables.items():
-        if table.get("$ref") != "#/$defs/stage":
-            table.get("properties", {}).update(
-                {key: _kind(key, threshold, setting) for key in stage_keys.get(stage, ()) if stage not in _PLAIN}
-                | table.get("properties", {})
-            )
-            continue
         known = set(stage_keys.get(stage, ())) | _keys(base.get(stage, {}))
-        keys = {key: _kind(key, threshold, setting) for key in sorted(known)}
-        closed = {"type": "object", "properties": keys, "additionalProperties": False}
-        tables[stage] = closed | {"patternProperties": {"^([a-z]{2}|und)$": copy.deepcopy(closed)}}
+        keys = {key: threshold if key.startswith(("min_", "max_")) else setting for key in sorted(known)}
+        if table.get("$ref") == "#/$defs/stage":
+            closed = {"type": "object", "properties": keys, "additionalProperties": False}
+            tables[stage] = closed | {"patternProperties": {"^([a-z]{2}|und)$": copy.deepcopy(closed)}}
+        elif table.get("type") == "object" and stage not in _PLAIN:
+            table["properties"] = keys | table["properties"]
+    tables["stages"]["items"] = {"enum": sorted(stage_keys)}
     schema["additionalProperties"] = False
     return schema
 
 
-def _kind(key: str, threshold: dict[str, Any], setting: dict[str, Any]) -> dict[str, Any]:
-    return threshold if key.startswith(("min_", "max_")) else setting
-
-
-def _keys(table: Mapping[str, Any]) -> set[str]:
-    found = set()
-    for key, value in table.items():
+def _keys(table: Any) -> set[str]:
+    found: set[str] = set()
+    for key, value in table.items() if isinstance(table, dict) else ():
         found |= _keys(value) if isinstance(value, dict) else {key}
     return found
 
@@ -281,6 +209,8 @@ def _keys(table: Mapping[str, Any]) -> set[str]:
 def _rephrased(finding: Any, user: Any, schema: dict[str, Any], stage_keys: Mapping[str, set[str]]) -> tuple[str, str]:
     """Say more than the schema knows: about languages, tables and required keys."""
     what, fix = finding.what, finding.fix
+    if finding.path[0] == "stages" and what.endswith(", which is not known"):
+        return "there is no stage " + what.removeprefix("is ").removesuffix(", which is not known"), fix
     if what != "is not a known key":
         return what, fix
     value = user
@@ -302,7 +232,7 @@ def _rephrased(finding: Any, user: Any, schema: dict[str, Any], stage_keys: Mapp
         if len(parents) == 1 and "patternProperties" in table:
             prefix = re.match(r"[A-Za-z]{2}(?=[-_])", key)
             code = prefix[0].lower() if prefix else key.lower()
-            other = f"[{parents[0]}.{code}]" if code in LANGUAGES else ""
+            other = f"[{parents[0]}.{code}]" if code in ISO_639_1 else ""
             return "is not a language: two letters of ISO 639-1, or und", f"Did you mean {other}?" if other else ""
         if len(parents) == 1 and parents[0] not in _PLAIN:
             return f"is a table, but [{parents[0]}] is the same for all languages", ""
@@ -336,7 +266,7 @@ def _resolved(base: Mapping[str, Any], user: Mapping[str, Any], schema: dict[str
         built_in, own = base.get(name, {}), user.get(name, {})
         general = _scalars(built_in) | _scalars(own)
         values[name] = _switched(general)
-        for lang in sorted({key for table in (built_in, own) for key, value in table.items() if isinstance(value, dict)}):
+        for lang in sorted(key for key, value in {**built_in, **own}.items() if isinstance(value, dict)):
             layers = _scalars(built_in) | built_in.get(lang, {}) | _scalars(own) | own.get(lang, {})
             values[name][lang] = _switched(layers)
     return values
@@ -353,9 +283,13 @@ def _switched(table: dict[str, Any]) -> dict[str, Any]:
 
 def _contradictions(
     path: Path, user: Mapping[str, Any], values: Mapping[str, Any], stage_keys: Mapping[str, set[str]]
-) -> Iterator[tuple[Where, str, str]]:
-    """What no schema can say: values that have to agree with each other."""
-    for stage in values["stages"]:
+) -> Iterator[tuple[str | Where, ...]]:
+    """What no schema can say: place, fact, remedy, and the other keys of the table that the fact rests on."""
+    if values.get("dataset", "").lower() in ("raw", "ledger.jsonl"):
+        yield ("dataset",), f"{shown(values['dataset'])} is taken: corpus/ holds raw/ and LEDGER.jsonl", ""
+    if values.get("version", "").lower() == "reports":
+        yield ("version",), f"{shown(values['version'])} is taken: corpus/<dataset>/reports/ holds the reports", ""
+    for stage in values["stages"] if "stages" not in user else ():
         if stage not in stage_keys:
             yield ("stages",), f"there is no stage {shown(stage)}", did_you_mean(stage, stage_keys)
     yield from _languages(user, values)
@@ -366,25 +300,34 @@ def _contradictions(
     if near["num_perm"] % near["bands"]:
         key = "num_perm" if "num_perm" in user.get("near_dedup", {}) else "bands"
         what = f"num_perm = {near['num_perm']} is not a multiple of bands = {near['bands']}"
-        yield ("near_dedup", key), what, "Each band takes num_perm / bands values."
+        yield ("near_dedup", key), what, "Each band takes num_perm / bands values.", "num_perm", "bands"
     split = values["split"]
     total = split["train"] + split["validation"] + split["test"]
     if split["method"] == "group_hash" and total != 1000:
         key = next((key for key in ("train", "validation", "test") if key in user.get("split", {})), "method")
-        yield ("split", key), f"train + validation + test = {total}, not 1000", ""
+        yield (
+            ("split", key),
+            f"train + validation + test = {total}, not 1000",
+            "",
+            "method",
+            "train",
+            "validation",
+            "test",
+        )
     artifacts, work = (_resolve(path, values["paths"][key]) for key in ("artifacts", "work"))
     if work == artifacts or work in artifacts.parents or artifacts / "corpus" in (work, *work.parents):
         fix = "Give it a folder of its own, such as artifacts/.work."
-        yield ("paths", "work"), "may be deleted at any time, so it can neither hold artifacts nor lie in its corpus/", fix
+        what = "may be deleted at any time, so it can neither hold artifacts nor lie in its corpus/"
+        yield ("paths", "work"), what, fix, "artifacts"
     for name, table in values.items():
         if isinstance(table, dict) and name not in _PLAIN:
             yield from _crossed(name, user.get(name, {}), table)
 
 
-def _languages(user: Mapping[str, Any], values: Mapping[str, Any]) -> Iterator[tuple[Where, str, str]]:
+def _languages(user: Mapping[str, Any], values: Mapping[str, Any]) -> Iterator[tuple[str | Where, ...]]:
     for name, table in user.items():
         for key, value in table.items() if isinstance(table, dict) and name not in _PLAIN else ():
-            if isinstance(value, dict) and key not in LANGUAGES and key != UNDETERMINED:
+            if isinstance(value, dict) and key not in ISO_639_1 and key != UNDETERMINED:
                 yield (name, key), "is not a language: two letters of ISO 639-1, or und", ""
     keep = values["lang"].get("keep")
     if keep is None:
@@ -397,12 +340,13 @@ def _languages(user: Mapping[str, Any], values: Mapping[str, Any]) -> Iterator[t
             yield ("lang", "keep"), '"und" is not a language', 'Write undetermined = "keep" to keep those documents.'
         elif code == "*" and len(keep) > 1:
             yield ("lang", "keep"), '"*" keeps all languages and stands alone', 'Write keep = ["*"].'
-        elif code != "*" and code not in LANGUAGES:
-            fix = f"Did you mean {code[:2].lower()}?" if code[:2].lower() in LANGUAGES and not code[2:3].isalpha() else ""
+        elif code != "*" and code not in ISO_639_1:
+            short = code[:2].lower()
+            fix = f"Did you mean {short}?" if short in ISO_639_1 and not code[2:3].isalpha() else ""
             yield ("lang", "keep"), f"{shown(code)} is not a language: two letters of ISO 639-1", fix
 
 
-def _crossed(stage: str, user: Mapping[str, Any], table: Mapping[str, Any]) -> Iterator[tuple[Where, str, str]]:
+def _crossed(stage: str, user: Mapping[str, Any], table: Mapping[str, Any]) -> Iterator[tuple[str | Where, ...]]:
     """A minimum above its maximum rejects every document; named once, in the table that the user wrote."""
     seen = set()
     for lang in ("", *(key for key, value in table.items() if isinstance(value, dict))):
@@ -416,13 +360,7 @@ def _crossed(stage: str, user: Mapping[str, Any], table: Mapping[str, Any]) -> I
             key = low if low in own or low in user else high
             where = (stage, lang, key) if lang and key in own else (stage, key)
             what = f"{low} = {limits[low]} is more than {high} = {limits[high]}" + (f" for {lang}" if lang else "")
-            yield where, what, "No document would pass."
-
-
-def _overlap(one: Where, other: Where) -> bool:
-    """Whether two places are the same, lie in each other, or are keys of one table."""
-    n = min(len(one), len(other))
-    return one[:n] == other[:n] or (n > 1 and one[: n - 1] == other[: n - 1])
+            yield where, what, "No document would pass.", low, high
 
 
 def _resolve(config: Path, path: str) -> Path:
@@ -431,7 +369,7 @@ def _resolve(config: Path, path: str) -> Path:
 
 def _where(path: Path, lines: Mapping[Where, int], where: Where) -> str:
     """Return file:line: [table] key; without a line where neither the key nor its table stands in the file."""
-    line = next((lines[where[:n]] for n in range(len(where), 0, -1) if where[:n] in lines), None)
+    line = line_of(lines, where)
     *table, key = where or ("",)
     name = f"[{'.'.join(table)}] {key}" if table else key
     is_table = where in lines and any(len(one) > len(where) and one[: len(where)] == where for one in lines)
@@ -440,5 +378,4 @@ def _where(path: Path, lines: Mapping[Where, int], where: Where) -> str:
 
 
 def _order(lines: Mapping[Where, int], where: Where) -> tuple[float, Where]:
-    line = next((lines[where[:n]] for n in range(len(where), 0, -1) if where[:n] in lines), math.inf)
-    return line, where
+    return line_of(lines, where) or math.inf, where

@@ -99,7 +99,9 @@ def _sentences(error: ValidationError) -> list[Finding]:
             twice = [item for i, item in enumerate(value) if item in value[:i]]
             return [Finding(path, f"names {shown(item)} twice", "Name it once.") for item in twice]
         case "enum":
-            fix = did_you_mean(value, rule) if isinstance(value, str) else f"Write one of: {', '.join(map(shown, rule))}."
+            fix = (
+                did_you_mean(value, rule) if isinstance(value, str) else f"Write one of: {', '.join(map(shown, rule))}."
+            )
             return [Finding(path, f"is {shown(value)}, which is not known", fix)]
         case "type" | "pattern" | "not":
             return [Finding(path, f"is {shown(value)}, not {error.schema.get('$comment') or _kinds(rule)}", "")]
