@@ -126,29 +126,39 @@ def _text(value: str) -> str:
     return "'" + value.replace("'", "''") + "'"
 
 
-def build_order(compiled: Mapping[str, Compiled], targets: list[str], made: set[str], missing: Callable[[str, str], Problem]) -> list[str]:
+def build_order(
+    find: Callable[[str], Compiled | None], targets: list[str], made: set[str], missing: Callable[[str, str], Problem]
+) -> list[Compiled]:
     """Return the models that the targets need, each after its inputs; ties in order of name.
 
-    `made` are relations that exist without a model. Raises ModelError for an unknown relation or a circle.
+    find(name) compiles a model, None if there is none; `made` are relations that exist without a model. Raises
+    ModelError for unknown relations and circles, all that are found.
     """
-    order: list[str] = []
-    state: dict[str, bool] = {}  # False while being visited
+    order: list[Compiled] = []
+    done: dict[str, bool] = {}  # False while being visited
     problems: list[Problem] = []
 
     def visit(name: str, path: tuple[str, ...]) -> None:
-        if name in made or state.get(name):
+        if name in made or done.get(name):
             return
-        if name in state:
+        if name in done:
             circle = " -> ".join((*path[path.index(name) :], name))
-            raise ModelError(Problem(name, f"the models read each other in a circle: {circle}", "Break the circle."))
-        if name not in compiled:
-            problems.append(missing(name, path[-1]))
+            problems.append(Problem(name, f"the models read each other in a circle: {circle}", "Break the circle."))
             return
-        state[name] = False
-        for other in compiled[name].inputs:
-            visit(other, (*path, name))
-        state[name] = True
-        order.append(name)
+        done[name] = False
+        try:
+            one = find(name)
+        except ModelError as error:
+            problems.extend(error.problems)
+            done[name] = True
+            return
+        if one is None:
+            problems.append(missing(name, path[-1] if path else "the build"))
+        else:
+            for other in one.inputs:
+                visit(other, (*path, name))
+            order.append(one)
+        done[name] = True
 
     for target in targets:
         visit(target, ())

@@ -8,6 +8,8 @@ where storing plain cost two; 64-bit Arrow buffers, since a batch of 2,048 long 
 from __future__ import annotations
 
 import importlib.metadata
+import inspect
+import json
 import platform
 from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
@@ -51,7 +53,7 @@ class DuckDB:
                 Problem(str(database), f"the work file cannot be opened: {_first_line(error)}", "It holds only what can be made again: delete it and run again.")
             ) from error
         run("use work")
-        run(f"create table if not exists {_STATE} (name varchar primary key, fingerprint varchar, rows bigint)")
+        run(f"create table if not exists {_STATE} (name varchar primary key, made_from varchar, rows bigint)")
 
     def versions(self, distributions: Iterable[str] = ()) -> dict[str, str]:
         """Return the version of the engine, of Python and of each distribution named."""
@@ -60,9 +62,10 @@ class DuckDB:
             found[name] = importlib.metadata.version(name)
         return dict(sorted(found.items()))
 
-    def state(self) -> dict[str, str]:
-        """Return relation -> fingerprint for all that lie whole in the work file."""
-        return dict(self.connection.execute(f"select name, fingerprint from {_STATE}").fetchall())
+    def state(self) -> dict[str, tuple[dict[str, Any], int]]:
+        """Return relation -> (what it was made from, rows) for all that lie whole in the work file."""
+        found = self.connection.execute(f"select name, made_from, rows from {_STATE}").fetchall()
+        return {name: (json.loads(made_from), rows) for name, made_from, rows in found}
 
     def register(self, udf: Udf) -> None:
         """Make a marked function callable from SQL; its result is checked against its declared type."""
@@ -85,16 +88,22 @@ class DuckDB:
             self.watch(udf.name, len(result))
             return result
 
+        # DuckDB counts the parameters of the function's signature and takes no *args
+        kinds = inspect.Parameter.POSITIONAL_ONLY
+        call.__signature__ = inspect.Signature([inspect.Parameter(f"a{i}", kinds) for i in range(len(udf.args))])
         self._functions.append(call)
-        self.connection.create_function(
-            udf.name, call, list(udf.args), udf.returns, type="arrow", null_handling="special"
-        )
+        try:
+            self.connection.create_function(udf.name, call, list(udf.args), udf.returns, type="arrow", null_handling="special")
+        except duckdb.Error as error:
+            raise ModelError(
+                Problem(f"UDF {udf.name} ({Path(udf.file).name})", _first_line(error), "Give it a name and types that the engine knows and does not use itself.")
+            ) from error
 
-    def store(self, name: str, schema: pa.Schema, batches: Iterable[pa.RecordBatch], fingerprint: str) -> int:
+    def store(self, name: str, schema: pa.Schema, batches: Iterable[pa.RecordBatch], made_from: dict[str, Any]) -> int:
         """Make a relation from Arrow batches, whole or not at all; return its rows."""
-        return self.store_many({name: schema}, ((name, batch) for batch in batches), fingerprint)[name]
+        return self.store_many({name: schema}, ((name, batch) for batch in batches), made_from)[name]
 
-    def store_many(self, schemas: dict[str, pa.Schema], batches: Iterable[tuple[str, pa.RecordBatch]], fingerprint: str) -> dict[str, int]:
+    def store_many(self, schemas: dict[str, pa.Schema], batches: Iterable[tuple[str, pa.RecordBatch]], made_from: dict[str, Any]) -> dict[str, int]:
         """Make several relations from one stream of (relation, batch), all whole or none; return the rows of each."""
         rows = dict.fromkeys(schemas, 0)
         with self._transaction():
@@ -108,10 +117,10 @@ class DuckDB:
                 self.connection.unregister("batch_in")
                 rows[name] += batch.num_rows
             for name in schemas:
-                self._remember(name, fingerprint, rows[name])
+                self._remember(name, made_from, rows[name])
         return rows
 
-    def build(self, name: str, sql: str, columns: tuple[tuple[str, str], ...], fingerprint: str, *, stream: tuple[StreamUdf, dict[str, Any]] | None = None, number: str | None = None) -> int:
+    def build(self, name: str, sql: str, columns: tuple[tuple[str, str], ...], made_from: dict[str, Any], *, stream: tuple[StreamUdf, dict[str, Any]] | None = None, number: str | None = None) -> int:
         """Materialise one model, whole or not at all; return its rows.
 
         columns: declared (name, type); the query must give these names in this order, and is cast to these types.
@@ -124,7 +133,7 @@ class DuckDB:
             schema = pa.schema([(column, self._arrow_type(kind, large=True)) for column, kind in function.returns])
             self._check(name, [column for column, _ in columns], schema.names)
             reader = self._guard(lambda: self._cursor().sql(sql).to_arrow_reader(65_536))
-            return self.store(name, schema, function.function(iter(reader), **settings), fingerprint)
+            return self.store(name, schema, function.function(iter(reader), **settings), made_from)
         self._check(name, [column for column, _ in selected], self._guard(lambda: self.connection.sql(sql)).columns)
         casts = ", ".join(f"cast({_name(column)} as {kind}) as {_name(column)}" for column, kind in selected)
         text = f"select {casts} from (\n{sql}\n) as model"
@@ -134,7 +143,7 @@ class DuckDB:
         with self._transaction():
             self._drop(name)
             rows = self._guard(lambda: self.connection.execute(f"create table {name} as {text}").fetchall())[0][0]
-            self._remember(name, fingerprint, rows)
+            self._remember(name, made_from, rows)
         return rows
 
     def rows(self, sql: str, batch_rows: int = 2048) -> Iterator[pa.RecordBatch]:
@@ -145,9 +154,11 @@ class DuckDB:
         """Return a small result as Python rows."""
         return self._guard(lambda: self.connection.execute(sql).fetchall())
 
-    def export(self, sql: str, path: Path) -> None:
-        """Write a query's rows, in its order, to one Parquet file."""
-        self._guard(lambda: self.connection.execute(f"copy ({sql}) to {_quoted(path)} (format parquet, compression zstd)").fetchall())
+    def export(self, sql: str, columns: tuple[tuple[str, str], ...], order: str, path: Path) -> None:
+        """Write a query's rows to one Parquet file, in the order given, with the declared columns and types."""
+        casts = ", ".join(f"cast({_name(column)} as {kind}) as {_name(column)}" for column, kind in columns)
+        text = f"select {casts} from (\n{sql}\n) as model order by {order}"
+        self._guard(lambda: self.connection.execute(f"copy ({text}) to {_quoted(path)} (format parquet, compression zstd)").fetchall())
 
     def forget(self, name: str) -> None:
         """Drop a relation that is no longer of use."""
@@ -173,8 +184,8 @@ class DuckDB:
         self.connection.execute(f"drop table if exists {name}")
         self.connection.execute(f"delete from {_STATE} where name = ?", [name])
 
-    def _remember(self, name: str, fingerprint: str, rows: int) -> None:
-        self.connection.execute(f"insert into {_STATE} values (?, ?, ?)", [name, fingerprint, rows])
+    def _remember(self, name: str, made_from: dict[str, Any], rows: int) -> None:
+        self.connection.execute(f"insert into {_STATE} values (?, ?, ?)", [name, json.dumps(made_from, sort_keys=True), rows])
 
     def _check(self, name: str, declared: list[str], got: list[str]) -> None:
         if list(declared) != list(got):

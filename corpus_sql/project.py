@@ -61,7 +61,7 @@ class Project:
     @cached_property
     def udf_sources(self) -> dict[str, str]:
         """SHA-256 of each UDF's code: its file and the modules of this package that it imports, followed through."""
-        return {name: _code_hash(Path(one.file)) for name, one in self.udfs.items()}
+        return {name: code_hash(Path(one.file)) for name, one in self.udfs.items()}
 
 
 def open_project(config_path: Path) -> Project:
@@ -142,7 +142,8 @@ def _udfs(files: dict[str, Path]) -> dict[str, Udf | StreamUdf]:
 
 
 @cache
-def _code_hash(file: Path) -> str:
+def code_hash(file: Path) -> str:
+    """Return the SHA-256 over a Python file and the modules of this package that it imports, followed through."""
     package = Path(__file__).parent
     digest, waiting, seen = hashlib.sha256(), [file], set()
     while waiting:

@@ -8,7 +8,7 @@
 -- column: documents BIGINT | lines that became documents
 -- column: quarantined BIGINT | lines that were quarantined
 -- column: blank BIGINT | blank lines
--- column: bom BOOLEAN | whether it began with a byte order mark
+-- column: bom BIGINT | byte order marks dropped from its start, 0 or 1
 -- column: status VARCHAR | read, ignored or superseded
 select
     file,
@@ -32,6 +32,6 @@ select
     cast(null as bigint) as documents,
     cast(null as bigint) as quarantined,
     cast(null as bigint) as blank,
-    cast(null as boolean) as bom,
+    cast(null as bigint) as bom,
     status
 from read.unread_files

@@ -1,0 +1,5 @@
+"""python -m corpus_sql."""
+
+from corpus_sql.cli import main
+
+main()

@@ -1,0 +1,86 @@
+"""Ad-hoc SQL on a build, printed as a table, CSV or JSON; without a query, a prompt."""
+
+from __future__ import annotations
+
+import csv
+import json
+import sys
+from pathlib import Path
+from typing import Any
+
+from corpus_sql import explain
+from corpus_sql.errors import ConfigError, CorpusError, Problem
+
+FORMATS = ("table", "csv", "json")
+
+
+def ask(build: Path, query: str, format: str = "table") -> None:
+    """Print the rows of one query to stdout."""
+    if format not in FORMATS:
+        raise ConfigError(Problem("--format", f"{format!r} is not one of {', '.join(FORMATS)}"))
+    relation = explain.query(build, query)
+    if relation is None:
+        return
+    if format == "table":
+        relation.show(max_width=_width(), max_rows=1000)
+        return
+    names = relation.columns
+    if format == "csv":
+        writer = csv.writer(sys.stdout, lineterminator="\n")
+        writer.writerow(names)
+        while rows := relation.fetchmany(1024):
+            writer.writerows([_plain(value) if isinstance(value, (list, dict, bytes)) else value for value in row] for row in rows)
+        return
+    print("[", end="")
+    separator = "\n"
+    while rows := relation.fetchmany(1024):
+        for row in rows:
+            entry = dict(zip(names, map(_value, row), strict=True))
+            print(separator + json.dumps(entry, ensure_ascii=False, default=str), end="")
+            separator = ",\n"
+    print("\n]")
+
+
+def prompt(build: Path, format: str = "table") -> None:
+    """Read statements until the end of input; each ends with a semicolon."""
+    with explain.open_build(build) as connection:
+        names = [row[0] for row in connection.execute("select case schema_name when 'main' then '' else schema_name || '.' end || view_name from duckdb_views() where not internal order by 1").fetchall()]
+    interactive = sys.stdin.isatty()
+    if interactive:
+        import readline  # noqa: F401  gives the prompt a history
+
+        print(f"{build}: {', '.join(names)}\nEnd a statement with ; and leave with Ctrl-D.", file=sys.stderr)
+    waiting = ""
+    while True:
+        try:
+            line = input(("sql> " if not waiting else "...> ") if interactive else "")
+        except EOFError:
+            break
+        waiting += line + "\n"
+        if not line.rstrip().endswith(";"):
+            continue
+        _answer(build, waiting, format)
+        waiting = ""
+    if waiting.strip():
+        _answer(build, waiting, format)
+
+
+def _answer(build: Path, statement: str, format: str) -> None:
+    try:
+        ask(build, statement, format)
+    except CorpusError as error:
+        print(f"error: {error}", file=sys.stderr)
+
+
+def _width() -> int:
+    import shutil
+
+    return shutil.get_terminal_size((160, 40)).columns
+
+
+def _value(value: Any) -> Any:
+    return value.hex() if isinstance(value, bytes) else value
+
+
+def _plain(value: Any) -> str:
+    return value.hex() if isinstance(value, bytes) else json.dumps(value, ensure_ascii=False, default=str)

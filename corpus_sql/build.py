@@ -1,0 +1,298 @@
+"""The build: which models run or are reused, in which order, and the chain from raw files to a published folder."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+import shutil
+from collections.abc import Callable, Mapping
+from contextlib import ExitStack
+from dataclasses import dataclass, field
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+
+from corpus_sql import ledger, model_files, raw, resources
+from corpus_sql.compile import Compiled, Compiler, build_order, fingerprint
+from corpus_sql.config import Config
+from corpus_sql.engine_duckdb import LEAST_MEMORY, DuckDB
+from corpus_sql.errors import ConfigError, DataError, ModelError, Problem
+from corpus_sql.files import locked, recover
+from corpus_sql.functions import StreamUdf
+from corpus_sql.model import BUILDS, READ
+from corpus_sql.progress import Report
+from corpus_sql.project import BUILT_IN, Project, code_hash, open_project
+from corpus_sql.publish import EXPORTS, Written, finish, write_folder
+from corpus_sql.validation import nearest
+
+UNREAD = pa.schema([("file", pa.string()), ("source_id", pa.string()), ("bytes", pa.int64()), ("status", pa.string())])
+_READ_TOOLS = ("pyarrow", "orjson")
+# what the disk needs, as multiples of the compressed raw files: text is about 5 times its zstd size, stored once beside
+# the measures (about 1 KiB a document); spill while sorting takes as much as the text again
+_DISK_WORK, _DISK_SPILL, _DISK_BUILD = 7, 5, 2
+
+
+@dataclass
+class Step:
+    """One relation of the build: reused when `why` is empty."""
+
+    name: str
+    compiled: Compiled | None  # None for what the reader makes
+    made_from: dict[str, Any]
+    why: str
+    rows: int = 0
+
+
+@dataclass
+class Outcome:
+    """What a run came to. status: planned, hashes, same or published."""
+
+    status: str
+    folder: Path
+    steps: list[Step]
+    written: Written | None = None
+    estimate: dict[str, int] = field(default_factory=dict)
+    notices: list[str] = field(default_factory=list)
+
+
+def run(
+    config_path: Path,
+    *,
+    threads: int | None = None,
+    memory: str = "4GB",
+    cache: bool = True,
+    replace: bool = False,
+    plan: bool = False,
+    emit: str = "all",
+    report: Report | None = None,
+) -> Outcome:
+    """Build the corpus that a config describes.
+
+    threads: None for all cores. memory: such as "4GB"; what DuckDB may hold. cache: reuse what has not changed.
+    replace: a version of that name that differs gives way. plan: say what would run, run nothing. emit: "none" makes
+    the hashes alone. Raises CorpusError; nothing is published then, and nothing that was published changes.
+    """
+    report = report or Report(quiet=True)
+    project = open_project(config_path)
+    config = project.config
+    limit = memory_bytes(memory)
+    if emit not in ("all", "none"):
+        raise ConfigError(Problem("--emit", f"{emit!r} is not all or none"))
+    gate = ledger.gate(config)
+    for path in project.replaced:
+        report.line(f"{path}: yours replaces the built-in")
+    with ExitStack() as stack:
+        stack.enter_context(locked(config.work))
+        final = config.corpus / config.dataset / config.version
+        stack.enter_context(locked(final.parent))
+        recover(final)
+        engine = stack.enter_context(_closing(_open(config, threads or os.cpu_count() or 1, limit, report)))
+        steps, notices = make_plan(project, gate, engine, cache)
+        for notice in notices:
+            report.line(notice)
+        raw_bytes = sum(file.bytes for file in gate.files)
+        estimate = {"work": raw_bytes * _DISK_WORK, "spill": raw_bytes * _DISK_SPILL, "build": raw_bytes * _DISK_BUILD}
+        if plan:
+            return Outcome("planned", final, steps, estimate=estimate, notices=notices)
+        _make(project, gate, engine, steps, report)
+        written = write_folder(project, config, engine, steps, emit=emit, report=report, notices=notices)
+        status = finish(config, written, final, replace=replace, report=report, project=project)
+        return Outcome(status, final, steps, written, estimate, notices)
+
+
+def memory_bytes(text: str) -> int:
+    """Read a size such as 4GB, 512MiB or 2g; raises ConfigError below the least that an ordered write needs."""
+    units = {"": 1, "k": 1 << 10, "m": 1 << 20, "g": 1 << 30, "t": 1 << 40}
+    digits = text.strip().lower().removesuffix("b").removesuffix("i")
+    number, unit = (digits[:-1], digits[-1]) if digits[-1:] in units and digits[-1:] else (digits, "")
+    try:
+        size = int(float(number) * units[unit])
+    except ValueError:
+        raise ConfigError(Problem("--memory", f"{text!r} is no size", "Write it like 4GB or 800MB.")) from None
+    if size < LEAST_MEMORY:
+        raise ConfigError(Problem("--memory", f"{text} is less than the {LEAST_MEMORY >> 20}MB that sorting the shards needs", f"Give at least {LEAST_MEMORY >> 20}MB."))
+    return size
+
+
+def _open(config: Config, threads: int, memory: int, report: Report) -> DuckDB:
+    """Open the work file; one that is damaged holds only what can be made again, so it goes."""
+    config.work.mkdir(parents=True, exist_ok=True)
+    database = config.work / f"{config.dataset}.duckdb"
+    shutil.rmtree(config.work / "spill", ignore_errors=True)  # of a killed run
+    try:
+        return DuckDB(database, threads=threads, memory=memory)
+    except DataError as error:
+        report.line(f"{error.problems[0].what}: starting over")
+        for path in config.work.glob(f"{config.dataset}.duckdb*"):
+            path.unlink()
+        return DuckDB(database, threads=threads, memory=memory)
+
+
+class _closing:
+    def __init__(self, engine: DuckDB):
+        self.engine = engine
+
+    def __enter__(self) -> DuckDB:
+        return self.engine
+
+    def __exit__(self, *_: object) -> None:
+        self.engine.close()
+
+
+def settings(config: Config) -> tuple[dict[str, Any], list[str]]:
+    """Return what templates may name besides the config, and what the user should be told of it."""
+    key, description = model_files.find_language_model(config.values["lang"], config.path.resolve().parent)
+    found = {
+        "language_model": key,
+        "splits": "outputs.splits_by_content" if config.values["split"]["method"] == "content_hash" else "outputs.splits_by_group",
+    }
+    if "decontaminate" in config.stages:
+        found["protected_key"] = resources.add(config.protected_files())
+    return found, [description] if key == "script" else []
+
+
+def compile_all(project: Project) -> tuple[list[Compiled], list[str]]:
+    """Compile every model that this build needs, each after its inputs; raises with every problem found."""
+    known, notices = settings(project.config)
+    compiler = Compiler(project, known)
+    own_measures = [m.name for m in project.models.values() if m.folder == "measures" and m.layer != BUILT_IN]
+    targets = [f"stages.{stage}" for stage in project.config.stages]
+    targets += ["measures.language", "measures.content", *own_measures] + [f"outputs.{name}" for name in EXPORTS] + ["outputs.shards"]
+
+    @cache
+    def find(name: str) -> Compiled | None:
+        model = project.models.get(name)
+        return compiler.compile(model) if model and model.folder in BUILDS else None
+
+    def missing(name: str, reader: str) -> Problem:
+        near = nearest(name, [*project.models, *READ])
+        return Problem(reader, f"reads {name}, which is no relation", f"Did you mean {near}?" if near else "")
+
+    return build_order(find, targets, set(READ), missing), notices
+
+
+def make_plan(project: Project, gate: ledger.Gate, engine: DuckDB, cache: bool) -> tuple[list[Step], list[str]]:
+    """Return every relation of the build in order, with what it is made from and why it has to run, if it has to."""
+    compiled, notices = compile_all(project)
+    requires = {name: one.requires for name, one in project.udfs.items()}
+    tools = sorted({tool for one in compiled for name in one.functions for tool in requires[name]} | set(_READ_TOOLS))
+    versions = engine.versions(tools)
+    have = engine.state() if cache else {}
+    steps = []
+    reading = {
+        "files": {file.name: [file.sha256, file.license_spdx] for file in gate.files},
+        "max_line_bytes": project.config.max_line_bytes,
+        "code": code_hash(Path(raw.__file__)),
+        "tools": {name: versions[name] for name in ("python", *_READ_TOOLS)},
+    }
+    unread = {"files": [[source, name, size] for source, name, size in gate.ignored], "superseded": [[s, n, b] for s, n, b in gate.superseded]}
+    for names, parts in ((READ[:3], reading), (READ[3:], unread)):
+        parts["fingerprint"] = hashlib.sha256(json.dumps(parts, sort_keys=True).encode()).hexdigest()
+        steps += [Step(name, None, parts, _why(have.get(name), parts), have.get(name, ({}, 0))[1]) for name in names]
+    prints = {step.name: step.made_from["fingerprint"] for step in steps}
+    for one in compiled:
+        needed = tuple(tool for name in one.functions for tool in requires[name])
+        parts = fingerprint(one, prints, project.udf_sources, versions, needed)
+        prints[one.name] = parts["fingerprint"]
+        steps.append(Step(one.name, one, parts, _why(have.get(one.name), parts), have.get(one.name, ({}, 0))[1]))
+    return steps, notices
+
+
+def _why(before: tuple[dict[str, Any], int] | None, now: dict[str, Any]) -> str:
+    if before is None:
+        return "not built yet"
+    old = before[0]
+    if old.get("fingerprint") == now["fingerprint"]:
+        return ""
+    said = {"sql": "its SQL", "columns": "its columns", "stream": "its settings", "files": "the raw files", "code": "the reader's code", "max_line_bytes": "max_line_bytes"}
+    reasons = [text for key, text in said.items() if old.get(key) != now.get(key)]
+    for kind, text in (("udfs", "the code of {}"), ("tools", "the version of {}"), ("inputs", "{}")):
+        before_, after = old.get(kind, {}), now.get(kind, {})
+        reasons += [text.format(name) for name in sorted({*before_, *after}) if before_.get(name) != after.get(name)]
+    return "changed: " + ", ".join(reasons)
+
+
+def leaves(steps: list[Step]) -> set[str]:
+    """Return the relations that no other reads; they leave as files and are never stored."""
+    read = {name for step in steps if step.compiled for name in step.compiled.inputs}
+    return {step.name for step in steps if step.name.startswith("outputs.")} - read
+
+
+def _make(project: Project, gate: ledger.Gate, engine: DuckDB, steps: list[Step], report: Report) -> None:
+    """Run what has to run. A relation is stored whole, with what it was made from, in one transaction."""
+    by_name = {step.name: step for step in steps}
+    if any(by_name[name].why for name in READ[:3]):
+        total = sum(file.bytes for file in gate.files)
+        with report.step("read", total, "bytes") as advance:
+            batches = raw.read(gate.files, project.config.max_line_bytes, _steps(advance))
+            schemas = {"read.documents": raw.DOCUMENTS, "read.quarantine": raw.QUARANTINE, "read.files": raw.FILES}
+            rows = engine.store_many(schemas, ((f"read.{kind}", batch) for kind, batch in batches), by_name["read.documents"].made_from)
+        for name, n in rows.items():
+            by_name[name].rows = n
+        report.line(f"ran     read: {by_name['read.documents'].why}")
+    else:
+        report.line("reused  read")
+    if by_name["read.unread_files"].why:
+        unread = [(n, s, b, "ignored") for s, n, b in gate.ignored] + [(n, s, b, "superseded") for s, n, b in gate.superseded]
+        table = pa.Table.from_pylist([dict(zip(UNREAD.names, row, strict=True)) for row in sorted(unread)], schema=UNREAD)
+        engine.store("read.unread_files", UNREAD, table.to_batches(), by_name["read.unread_files"].made_from)
+    documents = by_name["read.documents"].rows
+    if not documents and not by_name["read.quarantine"].rows:
+        report.line("the raw files hold no document")
+    names = {name for step in steps if step.compiled for name in step.compiled.functions}
+    for name in sorted(names):
+        if not isinstance(project.udfs[name], StreamUdf):
+            engine.register(project.udfs[name])
+    skipped = leaves(steps)
+    for step in steps:
+        if step.compiled is None or step.name in skipped:
+            continue
+        if not step.why:
+            report.line(f"reused  {step.name}")
+            continue
+        _make_one(project, engine, step, documents, report)
+        report.line(f"ran     {step.name}: {step.rows:,} rows, {step.why}")
+
+
+def _steps(advance: Callable[[int], None]) -> Callable[[int], None]:
+    """Turn 'so far' into 'more'."""
+    before = 0
+
+    def tell(so_far: int) -> None:
+        nonlocal before
+        advance(so_far - before)
+        before = so_far
+
+    return tell
+
+
+def _make_one(project: Project, engine: DuckDB, step: Step, documents: int, report: Report) -> None:
+    one = step.compiled
+    stream = (project.udfs[one.stream[0]], one.stream[1]) if one.stream else None
+    first = next((name for name in one.functions if not isinstance(project.udfs[name], StreamUdf)), None)
+    with report.step(step.name, documents if first else None) as advance:
+        engine.watch = lambda udf, rows: advance(rows) if udf == first else None
+        try:
+            step.rows = engine.build(step.name, one.sql, one.model.columns, step.made_from, stream=stream, number=one.model.number)
+        except ModelError as error:
+            file = f"sql/{one.model.folder}/{one.model.stem}.sql ({one.model.layer})"
+            raise ModelError([Problem(f"{file}: {p.where}" if p.where == "SQL" else f"{p.where}, called by {file}" if p.where.startswith("UDF") else p.where, p.what, p.fix) for p in error.problems]) from error
+    if one.model.folder == "stages":
+        _check_stage(engine, one, step.rows)
+
+
+def _check_stage(engine: DuckDB, one: Compiled, rows: int) -> None:
+    """A stage says one thing of each document that entered it: no more rows, no fewer, none twice."""
+    ((distinct, wrong),) = engine.values(
+        f"select count(distinct id), count(*) filter (where verdict not in ('keep', 'reject', 'quarantine')) from {one.name}"
+    )
+    if distinct != rows or wrong:
+        raise ModelError(Problem(one.name, f"returned {rows} rows for {distinct} documents, {wrong} with an unknown verdict", "A stage returns each document of {{ input }} once."))
+
+
+def tool_versions(engine: DuckDB, project: Project, steps: list[Step]) -> Mapping[str, str]:
+    """Return the versions of all tools that any relation of the build depends on."""
+    return dict(sorted({name: version for step in steps for name, version in step.made_from.get("tools", {}).items()}.items()))

@@ -1,0 +1,119 @@
+"""`check`: everything that can be known before data is read.
+
+The config, the provenance gate, every model compiled and run over relations without rows, every UDF registered.
+"""
+
+from __future__ import annotations
+
+import tempfile
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from corpus_sql import build, ledger, raw
+from corpus_sql.compile import Compiled
+from corpus_sql.engine_duckdb import LEAST_MEMORY, DuckDB
+from corpus_sql.errors import CorpusError, ModelError, Problem
+from corpus_sql.functions import StreamUdf
+from corpus_sql.project import Project, open_project
+
+
+@dataclass
+class Found:
+    """What a check found: every problem, and what the build would be made of."""
+
+    problems: list[Problem] = field(default_factory=list)
+    sources: list[tuple[str, int, int]] = field(default_factory=list)  # source, raw files, bytes
+    models: list[tuple[str, str]] = field(default_factory=list)  # relation, layer
+    udfs: list[tuple[str, str]] = field(default_factory=list)  # UDF, file
+    replaced: tuple[str, ...] = ()
+    notices: list[str] = field(default_factory=list)
+
+    def lines(self) -> Iterator[str]:
+        for problem in self.problems:
+            yield f"error: {problem}"
+        for notice in self.notices:
+            yield f"notice: {notice}"
+        if self.problems:
+            n = len(self.problems)
+            yield f"{n} problem{'s' if n > 1 else ''}"
+            return
+        for path in self.replaced:
+            yield f"{path}: yours replaces the built-in"
+        for name, layer in self.models:
+            if layer != "built-in":
+                yield f"{name}: {layer}"
+        files = sum(n for _, n, _ in self.sources)
+        size = sum(size for *_, size in self.sources)
+        yield f"{len(self.sources)} sources with {files} raw files, {size:,} bytes: all may be trained on"
+        yield f"{len(self.models)} models, {len(self.udfs)} UDFs: all compile"
+
+    def as_dict(self) -> dict[str, Any]:
+        return {
+            "problems": [{"where": p.where, "what": p.what, "fix": p.fix} for p in self.problems],
+            "notices": self.notices,
+            "sources": [{"source_id": s, "files": n, "bytes": size} for s, n, size in self.sources],
+            "models": [{"name": name, "layer": layer} for name, layer in self.models],
+            "udfs": [{"name": name, "file": file} for name, file in self.udfs],
+            "replaced": list(self.replaced),
+        }
+
+
+def check(config_path: Path) -> Found:
+    """Check a project; what is wrong is returned, not raised."""
+    found = Found()
+    try:
+        project = open_project(config_path)
+    except CorpusError as error:
+        found.problems += error.problems
+        return found
+    found.replaced = project.replaced
+    try:
+        gate = ledger.gate(project.config)
+        for source in project.config.sources:
+            files = [file for file in gate.files if file.source_id == source]
+            found.sources.append((source, len(files), sum(file.bytes for file in files)))
+    except CorpusError as error:
+        found.problems += error.problems
+    try:
+        compiled, found.notices = build.compile_all(project)
+        found.models = [(one.name, one.model.layer) for one in compiled]
+        found.udfs = [(name, Path(project.udfs[name].file).name) for name in sorted({n for one in compiled for n in one.functions})]
+        found.problems += _on_nothing(project, compiled)
+    except CorpusError as error:
+        found.problems += error.problems
+    return found
+
+
+def _on_nothing(project: Project, compiled: list[Compiled]) -> list[Problem]:
+    """Run every model over relations without rows: names, types and columns are checked by the engine itself."""
+    problems = []
+    broken: set[str] = set()  # what stands on something broken is not tried: one fault, one message
+    nothing = {"fingerprint": ""}
+    with tempfile.TemporaryDirectory() as folder:
+        engine = DuckDB(Path(folder) / "check.duckdb", threads=1, memory=LEAST_MEMORY)
+        try:
+            for name in sorted({name for one in compiled for name in one.functions}):
+                if not isinstance(project.udfs[name], StreamUdf):
+                    try:
+                        engine.register(project.udfs[name])
+                    except ModelError as error:
+                        broken.add(name)
+                        problems += error.problems
+            shapes = {"documents": raw.DOCUMENTS, "quarantine": raw.QUARANTINE, "files": raw.FILES, "unread_files": build.UNREAD}
+            engine.store_many({f"read.{name}": shape for name, shape in shapes.items()}, (), nothing)
+            for one in compiled:
+                if broken & {*one.inputs, *one.functions}:
+                    broken.add(one.name)
+                    continue
+                stream = (project.udfs[one.stream[0]], one.stream[1]) if one.stream else None
+                try:
+                    engine.build(one.name, one.sql, one.model.columns, nothing, stream=stream, number=one.model.number)
+                except CorpusError as error:
+                    broken.add(one.name)
+                    where = f"sql/{one.model.folder}/{one.model.stem}.sql"
+                    problems += [Problem(where, p.what, p.fix) for p in error.problems]
+        finally:
+            engine.close()
+    return problems

@@ -1,0 +1,184 @@
+"""The command line: arguments in, a library call of the same name, results on stdout, exit code out."""
+
+from __future__ import annotations
+
+import json
+import sys
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+from corpus_sql import __version__
+from corpus_sql.errors import CorpusError
+
+app = typer.Typer(
+    name="corpus-sql",
+    help="A pretraining corpus that explains itself: raw JSONL in, ordered Parquet shards out, every line asked about in SQL.",
+    no_args_is_help=True,
+    add_completion=False,
+    pretty_exceptions_enable=False,
+    rich_markup_mode=None,
+    context_settings={"help_option_names": ["-h", "--help"]},
+)
+
+ConfigPath = Annotated[Path, typer.Argument(metavar="CONFIG", help="the config file of a project", show_default=False)]
+BuildPath = Annotated[Path, typer.Argument(metavar="BUILD", help="a version folder, corpus/<dataset>/<version>", show_default=False)]
+AsJson = Annotated[bool, typer.Option("--json", help="print JSON")]
+
+
+def main() -> None:
+    """Run the command line; known errors are printed without a traceback."""
+    try:
+        app(prog_name="corpus-sql")
+    except CorpusError as error:
+        for problem in error.problems:
+            print(f"error: {problem}", file=sys.stderr)
+        sys.exit(error.exit_code)
+    except BrokenPipeError:
+        sys.stderr.close()
+        sys.exit(1)
+    except KeyboardInterrupt:
+        print("stopped; what was finished is kept, run again to go on", file=sys.stderr)
+        sys.exit(130)
+
+
+def _version(value: bool) -> None:
+    if value:
+        print(f"corpus-sql {__version__}")
+        raise typer.Exit
+
+
+@app.callback()
+def _root(version: Annotated[bool, typer.Option("--version", callback=_version, is_eager=True, help="print the version")] = False) -> None:
+    pass
+
+
+@app.command()
+def init(
+    directory: Annotated[Path, typer.Argument(metavar="DIR", help="the folder to make", show_default=False)],
+    demo: Annotated[bool, typer.Option("--demo", help="copy the demo: its own documents, ready to run")] = False,
+) -> None:
+    """Write a commented project to start from.
+
+    Example: corpus-sql init mycorpus --demo
+    """
+    from corpus_sql import starting
+
+    starting.init(directory, demo)
+    config = directory / "corpus.toml"
+    print(config)
+    _say(f"next: corpus-sql run {config}" if demo else f"next: put your data in with corpus-sql import, then corpus-sql run {config}")
+
+
+@app.command("import")
+def import_(
+    format: Annotated[str, typer.Argument(metavar="FORMAT", help="jsonl, parquet or text", show_default=False)],
+    paths: Annotated[list[Path], typer.Argument(metavar="PATH...", help="files or folders", show_default=False)],
+    source: Annotated[str, typer.Option(metavar="ID", help="the source id to give them", show_default=False)],
+    config: Annotated[Path, typer.Option(metavar="CONFIG", help="the config file of the project", show_default=False)],
+    license: Annotated[str | None, typer.Option(metavar="SPDX", help="the licence of all of them", show_default=False)] = None,
+    data_class: Annotated[str | None, typer.Option(metavar="CLASS", help="public, licensed, synthetic or self-written", show_default=False)] = None,
+    url: Annotated[str | None, typer.Option(metavar="URL", help="where they came from", show_default=False)] = None,
+    fetched_at: Annotated[str | None, typer.Option(metavar="TIME", help="when, in RFC 3339 UTC", show_default=False)] = None,
+    reviewer: Annotated[str | None, typer.Option(metavar="NAME", help="who has looked at them", show_default=False)] = None,
+    replace: Annotated[bool, typer.Option("--replace", help="let them take the place of the source's earlier files")] = False,
+) -> None:
+    """Turn your own files into raw files and a ledger row.
+
+    Example: corpus-sql import jsonl notes.jsonl --source notes --config corpus.toml --license CC-BY-4.0 --data-class public
+    """
+    from corpus_sql import importing
+
+    for line in importing.import_files(
+        format, paths, source=source, config_path=config, license_spdx=license, data_class=data_class, url=url,
+        fetched_at=fetched_at, reviewer=reviewer, replace=replace,
+    ).lines():
+        print(line)
+
+
+@app.command()
+def check(config: ConfigPath, as_json: AsJson = False) -> None:
+    """Check all that can be known before data is read: config, ledger, models, UDFs.
+
+    Example: corpus-sql check corpus.toml
+    """
+    from corpus_sql import checking
+
+    found = checking.check(config)
+    if as_json:
+        _print_json(found.as_dict())
+    else:
+        for line in found.lines():
+            print(line)
+    if found.problems:
+        raise typer.Exit(2)
+
+
+@app.command()
+def run(
+    config: ConfigPath,
+    threads: Annotated[int | None, typer.Option(min=1, help="how many threads; all cores by default", show_default=False)] = None,
+    memory: Annotated[str, typer.Option(help="how much memory the engine may hold")] = "4GB",
+    no_cache: Annotated[bool, typer.Option("--no-cache", help="measure everything anew")] = False,
+    replace: Annotated[bool, typer.Option("--replace", help="let the build take the place of a version that differs")] = False,
+    plan: Annotated[bool, typer.Option("--plan", help="say what would run and why, and run nothing")] = False,
+    emit: Annotated[str, typer.Option(metavar="all|none", help="none: only the hashes, no version folder")] = "all",
+) -> None:
+    """Build the corpus.
+
+    Example: corpus-sql run corpus.toml --threads 2 --memory 4GB
+    """
+    from corpus_sql import build, shown
+    from corpus_sql.progress import Report
+
+    report = Report()
+    outcome = build.run(config, threads=threads, memory=memory, cache=not no_cache, replace=replace, plan=plan, emit=emit, report=report)
+    for line in shown.outcome(outcome):
+        print(line)
+
+
+@app.command()
+def why(build: BuildPath, id: Annotated[str, typer.Argument(metavar="ID", help="<source>:<position>", show_default=False)], as_json: AsJson = False) -> None:
+    """Tell the story of one document or quarantined line.
+
+    Example: corpus-sql why artifacts/corpus/demo/v1 selfwritten-zh:3
+    """
+    from corpus_sql import explain, shown
+
+    story = explain.why(build, id)
+    if as_json:
+        _print_json(shown.story_dict(story))
+    else:
+        for line in shown.story(story):
+            print(line)
+
+
+@app.command()
+def sql(
+    build: BuildPath,
+    query: Annotated[str | None, typer.Argument(metavar="QUERY", help="one statement that reads; left out: a prompt", show_default=False)] = None,
+    format: Annotated[str, typer.Option(metavar="table|csv|json", help="how to print the rows")] = "table",
+) -> None:
+    """Ask a build in SQL.
+
+    Example: corpus-sql sql artifacts/corpus/demo/v1 "select stage, reason, count(*) from rejected group by all"
+    """
+    from corpus_sql import asking
+
+    if query is None:
+        asking.prompt(build, format)
+    else:
+        asking.ask(build, query, format)
+
+
+def _say(text: str) -> None:
+    print(text, file=sys.stderr)
+
+
+def _print_json(value: Any) -> None:
+    print(json.dumps(value, ensure_ascii=False, indent=1, default=str))
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,191 @@
+"""A finished build as tables: opened for questions, audited, and asked for the story of one id.
+
+Everything here reads the folder alone, so a build can be moved or copied; nothing here writes.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import duckdb
+
+from corpus_sql.errors import AuditError, ConfigError, Problem
+from corpus_sql.project import Project
+
+TABLES = ("decisions", "documents", "rejected", "quarantine", "reconciliation", "files", "pairs", "pii")
+
+
+def open_build(folder: Path) -> duckdb.DuckDBPyConnection:
+    """Open a build as views named as the files of `_audit/`, `measures.*` and `shards`.
+
+    The connection reaches no file outside the folder and its settings are locked. Raises ConfigError when the folder
+    is no build.
+    """
+    folder = Path(folder).resolve()
+    if not (folder / "_MANIFEST.json").is_file() or not (folder / "_audit").is_dir():
+        raise ConfigError(
+            Problem(str(folder), "this is no build: it has no _MANIFEST.json and _audit/", "Give a version folder, corpus/<dataset>/<version>.")
+        )
+    connection = duckdb.connect(":memory:")
+    run = connection.execute
+    run("set enable_progress_bar = false")
+    run("set autoinstall_known_extensions = false")
+    run(f"set allowed_directories = [{_quoted(str(folder) + '/')}]")
+    for name in TABLES:
+        if (folder / "_audit" / f"{name}.parquet").is_file():
+            run(f"create view {name} as from read_parquet({_quoted(folder / '_audit' / f'{name}.parquet')})")
+    run("create schema measures")
+    for path in sorted((folder / "_audit" / "measures").glob("*.parquet")):
+        run(f'create view measures."{path.stem}" as from read_parquet({_quoted(path)})')
+    run(f"create view shards as from read_parquet({_quoted(folder / 'shard-*.parquet')})")
+    run("create table manifest_counts (key varchar, n bigint)")
+    manifest = json.loads((folder / "_MANIFEST.json").read_text("utf-8"))
+    for key, n in _flat(manifest):
+        run("insert into manifest_counts values (?, ?)", [key, n])
+    run("set enable_external_access = false")
+    run("set lock_configuration = true")
+    return connection
+
+
+def _flat(manifest: dict[str, Any]) -> Iterator[tuple[str, int]]:
+    for key in ("n_docs", "n_shards", "blank"):
+        yield key, manifest[key]
+    for group in ("filters", "dedup", "pii", "quarantined"):
+        for key, value in manifest[group].items():
+            if group != "dedup" or key.endswith(("dropped", "decontaminated")):
+                yield f"{group}.{key}", value
+
+
+def reconciliation(folder: Path) -> list[tuple]:
+    """Return (stage, entered, kept, rejected, quarantined, blank) over all sources, in the order of the stages."""
+    with open_build(folder) as connection:
+        return connection.execute(
+            "select stage, entered, kept, rejected, quarantined, blank from reconciliation where source_id is null order by seq"
+        ).fetchall()
+
+
+def audit(folder: Path, project: Project) -> None:
+    """Run every model of sql/audits on a written folder; each returns the rows that should not be there.
+
+    Raises AuditError with every audit that found some, and the first three of its rows.
+    """
+    problems = []
+    with open_build(folder) as connection:
+        for model in sorted((m for m in project.models.values() if m.folder == "audits"), key=lambda m: m.name):
+            found = connection.execute(f"from (\n{model.text}\n) as bad limit 4")
+            names = [column[0] for column in found.description]
+            rows = found.fetchall()
+            if rows:
+                shown = "; ".join(", ".join(f"{n}={v!r}" for n, v in zip(names, row, strict=True)) for row in rows[:3])
+                problems.append(Problem(f"audit {model.stem}", f"{model.summary} It is not so: {shown}{', …' if len(rows) > 3 else ''}", "Nothing was published."))
+    if problems:
+        raise AuditError(problems)
+
+
+@dataclass(frozen=True)
+class Story:
+    """All that a build knows of one id: `document` or `quarantined` is None, `decisions` are in order of the stages."""
+
+    id: str
+    document: dict[str, Any] | None
+    quarantined: dict[str, Any] | None
+    decisions: list[dict[str, Any]]
+    path: list[dict[str, Any]]  # the pairs from this document to the one kept in its stead
+    contaminated: dict[str, Any] | None
+    redactions: list[dict[str, Any]]
+
+
+def why(folder: Path, id: str) -> Story:
+    """Return the story of one document or quarantined line; raises ConfigError for an id the build does not hold."""
+    with open_build(folder) as connection:
+
+        def rows(sql: str, *values: Any) -> list[dict[str, Any]]:
+            found = connection.execute(sql, list(values))
+            names = [column[0] for column in found.description]
+            return [dict(zip(names, row, strict=True)) for row in found.fetchall()]
+
+        documents = rows("from documents where id = ?", id)
+        quarantined = rows("from quarantine where id = ?", id)
+        if not documents and not quarantined:
+            raise ConfigError(_unknown(connection, id))
+        decisions = rows("from decisions where id = ? order by seq", id)
+        last = decisions[-1] if decisions else {}
+        path = []
+        if last.get("reason") in ("near_duplicate", "exact_duplicate") and last.get("witness"):
+            kind = "near" if last["reason"] == "near_duplicate" else "exact"
+            path = _path(rows("select a, b, kind, jaccard from pairs where kind = ?", kind), id, last["witness"])
+        contaminated = None
+        if last.get("reason") == "contaminated":
+            contaminated = (rows("from measures.decontaminate where id = ?", id) or [None])[0]
+        return Story(
+            id=id,
+            document=documents[0] if documents else None,
+            quarantined=quarantined[0] if quarantined else None,
+            decisions=decisions,
+            path=path,
+            contaminated=contaminated,
+            redactions=rows("select kind, start_char, end_char from pii where id = ? order by start_char", id),
+        )
+
+
+def _path(pairs: list[dict[str, Any]], start: str, end: str) -> list[dict[str, Any]]:
+    """Return the shortest way from one document to another over the pairs, ties in order of id."""
+    near: dict[str, list[tuple[str, float | None]]] = {}
+    for pair in pairs:
+        near.setdefault(pair["a"], []).append((pair["b"], pair["jaccard"]))
+        near.setdefault(pair["b"], []).append((pair["a"], pair["jaccard"]))
+    came: dict[str, tuple[str, float | None]] = {start: ("", None)}
+    waiting = [start]
+    for one in waiting:
+        if one == end:
+            break
+        for other, jaccard in sorted(near.get(one, ())):
+            if other not in came:
+                came[other] = (one, jaccard)
+                waiting.append(other)
+    if end not in came:
+        return []
+    steps = []
+    at = end
+    while at != start:
+        before, jaccard = came[at]
+        steps.append({"from": before, "to": at, "jaccard": jaccard})
+        at = before
+    return steps[::-1]
+
+
+def _unknown(connection: duckdb.DuckDBPyConnection, id: str) -> Problem:
+    """Say which ids there are: the range of the source named, or the sources."""
+    source, _, position = id.rpartition(":")
+    ranges = dict(connection.execute("select source_id, sum(lines)::bigint from files where status = 'read' group by all order by all").fetchall())
+    if source in ranges:
+        if position.isdigit() and int(position) < ranges[source] and str(int(position)) == position:
+            return Problem(id, "this is a blank line: it holds no document")
+        return Problem(id, "the build has no such line", f"{source} has the lines {source}:0 to {source}:{ranges[source] - 1}.")
+    return Problem(id, "the build has no such source", "An id is <source>:<position>; the sources are " + ", ".join(ranges) + ".")
+
+
+def query(folder: Path, text: str) -> duckdb.DuckDBPyRelation:
+    """Run one statement that reads; raises ConfigError for any other and for a statement that fails."""
+    connection = open_build(folder)
+    try:
+        statements = connection.extract_statements(text)
+    except duckdb.Error as error:
+        raise ConfigError(Problem("query", str(error).strip())) from error
+    if len(statements) != 1:
+        raise ConfigError(Problem("query", f"{len(statements)} statements, where one is asked for"))
+    kind = statements[0].type
+    if kind != duckdb.StatementType.SELECT_STATEMENT and kind.name not in ("SELECT", "SELECT_STATEMENT"):
+        raise ConfigError(Problem("query", f"a {kind.name.removesuffix('_STATEMENT').lower()} statement; a build is only read", "Ask with select, from, describe or summarize."))
+    try:
+        return connection.sql(text)
+    except duckdb.Error as error:
+        raise ConfigError(Problem("query", str(error).strip())) from error
+
+
+def _quoted(value: object) -> str:
+    return "'" + str(value).replace("'", "''") + "'"

@@ -1,0 +1,223 @@
+"""From finished relations to a published version folder: write, hash, audit what was written, rename."""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import platform
+import resource
+import shutil
+import time
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from corpus_sql import __version__, card, explain, manifest, shards
+from corpus_sql.config import Config
+from corpus_sql.engine_duckdb import DuckDB
+from corpus_sql.errors import AuditError, ConfigError, DataError, Problem
+from corpus_sql.files import publish, sync, write
+from corpus_sql.progress import Report
+from corpus_sql.project import Project, builtin
+from corpus_sql.resources import sha256_file
+
+if TYPE_CHECKING:
+    from corpus_sql.build import Step
+
+# the tables of _audit/, each a model of sql/outputs, and the order of their rows
+EXPORTS = {
+    "decisions": "id, seq",
+    "documents": "id",
+    "rejected": "id",
+    "quarantine": "id",
+    "reconciliation": "seq, source_id nulls first",
+    "files": "file",
+    "pairs": "a, b, kind",
+    "pii": "id, start_char",
+}
+
+
+@dataclass
+class Written:
+    """What a build came to: the folder it lies in (None when only hashes were asked for) and its numbers."""
+
+    building: Path | None
+    manifest: dict[str, Any]
+    hashes: dict[str, str]
+    reconciliation: list[tuple] = field(default_factory=list)
+    languages: list[tuple] = field(default_factory=list)
+
+
+def write_folder(project: Project, config: Config, engine: DuckDB, steps: list[Step], *, emit: str, report: Report, notices: list[str]) -> Written:
+    """Write shards, manifest and _audit/ into the hidden building folder; with emit none, only compute the hashes."""
+    final = config.corpus / config.dataset / config.version
+    hashes = _hashes(engine, None)
+    if emit == "none":
+        kept = engine.values("select count(*) from outputs.kept")[0][0]
+        found = {"dataset": config.dataset, "version": config.version, "n_docs": kept, "config_sha256": config.sha256, **hashes}
+        folder = final.parent / "reports" / config.version
+        folder.mkdir(parents=True, exist_ok=True)
+        write(folder / "hashes.json", manifest.dumps(found))
+        return Written(None, found, hashes)
+    _check_disk(engine, final.parent)
+    building = final.parent / f".{final.name}.building"
+    audit = building / "_audit"
+    (audit / "measures").mkdir(parents=True)
+    by_name = {step.name: step for step in steps}
+    try:
+        n_rows = engine.values("select count(*) from outputs.kept")[0][0]
+        with report.step("write shards", n_rows) as advance:
+            found = shards.write_shards(
+                engine.rows(by_name["outputs.shards"].compiled.sql + "\norder by id"),
+                n_rows,
+                folder=building,
+                shape=shards.schema(builtin() / "schemas"),
+                shard_rows=config.shard_rows,
+                advance=advance,
+            )
+        with report.step("write audit tables", None):
+            stored = engine.state()
+            for name, order in EXPORTS.items():
+                step = by_name[f"outputs.{name}"]
+                source = f"select * from {step.name}" if step.name in stored else step.compiled.sql
+                engine.export(source, step.compiled.model.columns, order, audit / f"{name}.parquet")
+            coverage = {}
+            for step in steps:
+                if step.name.startswith("measures."):
+                    engine.export(f"select * from {step.name}", step.compiled.model.columns, "id", audit / "measures" / f"{step.compiled.model.stem}.parquet")
+                    coverage[step.compiled.model.stem] = _coverage(engine, step)
+            hashes = _hashes(engine, audit / "hashes.u64")
+        _write_compiled(steps, audit / "compiled")
+        counted = _counts(engine, by_name["outputs.pii"].compiled.sql)
+        whole = manifest.manifest(config, found, **counted)
+        write(building / "_MANIFEST.json", manifest.dumps(whole))
+        write(building / "config.toml", config.content)
+        write(audit / "build.json", manifest.dumps(_build_json(project, config, steps, hashes, coverage, notices)))
+        languages = engine.values(_LANGUAGES)
+        write(building / "README.md", card.card(config, whole, engine))
+        written = Written(building, whole, hashes, explain.reconciliation(building), languages)
+        with report.step("audit", None):
+            explain.audit(building, project)
+        write(audit / "run.json", manifest.dumps(_run_json(report)))
+        _write_sums(building)
+    except OSError as error:
+        shutil.rmtree(building, ignore_errors=True)
+        raise DataError(Problem(str(error.filename or building), f"cannot be written: {error.strerror}", "Nothing was published. Free some disk or mend the rights, and run again.")) from error
+    except BaseException:
+        shutil.rmtree(building, ignore_errors=True)
+        raise
+    return written
+
+
+def finish(config: Config, written: Written, final: Path, *, replace: bool, report: Report, project: Project) -> str:
+    """Give the building folder its name, unless a version of that name is there: the same stays, another is refused."""
+    if written.building is None:
+        return "hashes"
+    if final.exists():
+        same = (final / "_MANIFEST.json").is_file() and (final / "_MANIFEST.json").read_bytes() == (written.building / "_MANIFEST.json").read_bytes()
+        whole = same and all(
+            (final / one["name"]).is_file() and sha256_file(final / one["name"]) == one["sha256"] for one in written.manifest["shards"]
+        )
+        if whole:
+            shutil.rmtree(written.building)
+            return "same"
+        if not replace:
+            shutil.rmtree(written.building)
+            why = "its shards are damaged" if same else "this build comes out different"
+            raise ConfigError(
+                Problem(str(final), f"the version {config.version} is there already, and {why}", "Give the build another version in the config, or let it take the place of the old one with --replace.")
+            )
+    publish(written.building, final)
+    written.building = final
+    return "published"
+
+
+_LANGUAGES = """
+select lang, count(*) as documents, count(*) filter (where verdict = 'keep') as kept
+from outputs.ends join relations.languages using (id)
+group by lang order by documents desc, lang
+"""
+
+
+def _hashes(engine: DuckDB, file: Path | None) -> dict[str, str]:
+    """The hash chain: over all documents, and over those kept; with a file, the kept ones' hashes go there."""
+    unique = "select content_hash64 from (select distinct content_hash64 from {}) as hashes order by content_hash64 < 0, content_hash64"
+    everything = "measures.content"
+    kept = "(select content_hash64 from measures.content join outputs.kept using (id)) as kept"
+    return {
+        "corpus_build_hash": manifest.build_hash(engine.rows(unique.format(everything))),
+        "filtered_build_hash": manifest.build_hash(engine.rows(unique.format(kept)), file),
+    }
+
+
+def _counts(engine: DuckDB, pii: str) -> dict[str, Any]:
+    def pairs(sql: str) -> dict[str, int]:
+        return dict(engine.values(sql))
+
+    return {
+        "rejected": pairs("select stage, count(*) from outputs.decisions where verdict = 'reject' group by stage"),
+        "quarantined": pairs("select reason, count(*) from outputs.decisions where verdict = 'quarantine' group by reason"),
+        "blank": int(engine.values("select coalesce(sum(blank), 0) from read.files")[0][0]),
+        "pii": pairs(f"select kind, count(*) from ({pii}) as pii join outputs.kept using (id) group by kind"),
+    }
+
+
+def _coverage(engine: DuckDB, step: Step) -> dict[str, int]:
+    """Documents for which each column was measured: null is 'not measured', never zero."""
+    columns = [name for name, _ in step.compiled.model.columns]
+    counts = ", ".join(f'count("{name}")' for name in columns)
+    return dict(zip(columns, engine.values(f"select {counts} from {step.name}")[0], strict=True))
+
+
+def _build_json(project: Project, config: Config, steps: list[Step], hashes: dict[str, str], coverage: dict, notices: list[str]) -> dict[str, Any]:
+    return {
+        "corpus_sql": __version__,
+        "dataset": config.dataset,
+        "version": config.version,
+        "hash_chain": {**hashes, "filter_config_sha256": config.sha256},
+        "config": config.values,
+        "relations": {step.name: {**step.made_from, "layer": step.compiled.model.layer if step.compiled else "reader"} for step in steps},
+        "tools": dict(sorted({name: version for step in steps for name, version in step.made_from.get("tools", {}).items()}.items())),
+        "replaced": list(project.replaced),
+        "coverage": coverage,
+        "notices": notices,
+    }
+
+
+def _run_json(report: Report) -> dict[str, Any]:
+    usage = resource.getrusage(resource.RUSAGE_SELF)
+    return {
+        "finished": time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime()),
+        "host": platform.node(),
+        "cores": os.cpu_count(),
+        "cpu_seconds": round(usage.ru_utime + usage.ru_stime, 2),
+        "peak_memory_bytes": usage.ru_maxrss * 1024,
+        "seconds": {name: round(seconds, 3) for name, seconds in report.seconds.items()},
+    }
+
+
+def _write_compiled(steps: list[Step], folder: Path) -> None:
+    for step in steps:
+        if step.compiled:
+            model = step.compiled.model
+            path = folder / model.folder / f"{model.stem}.sql"
+            path.parent.mkdir(parents=True, exist_ok=True)
+            digest = hashlib.sha256(model.text.encode()).hexdigest()
+            write(path, f"-- sql/{model.folder}/{model.stem}.sql, {model.layer}, sha256 {digest}\n{step.compiled.sql}\n")
+
+
+def _write_sums(building: Path) -> None:
+    """SHA256SUMS in the form of sha256sum, over every file but itself, in byte order of the paths."""
+    files = sorted((p for p in building.rglob("*") if p.is_file()), key=lambda p: os.fsencode(p.relative_to(building).as_posix()))
+    lines = [f"{sha256_file(path)}  {path.relative_to(building).as_posix()}\n" for path in files]
+    for path in files:
+        sync(path)
+    write(building / "_audit" / "SHA256SUMS", "".join(lines))
+
+
+def _check_disk(engine: DuckDB, folder: Path) -> None:
+    """Refuse to start writing what cannot fit: the kept texts at zstd's usual third, and as much again beside them."""
+    (chars,) = engine.values("select coalesce(sum(n_chars), 0) from read.documents")[0]
+    free = shutil.disk_usage(folder).free
+    if free < chars // 3:
+        raise AuditError(Problem(str(folder), f"{free >> 20} MiB free, about {chars // 3 >> 20} MiB needed for the shards", "Free some disk and run again; what was measured is kept."))

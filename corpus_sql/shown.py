@@ -1,0 +1,149 @@
+"""How results look in a terminal: the end of a run, the story of one id. Lines of text, no decisions."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Iterator
+from typing import Any
+
+from rich.cells import cell_len
+
+from corpus_sql.build import Outcome
+from corpus_sql.explain import Story
+
+
+def table(head: tuple[str, ...], rows: list[tuple], left: int = 1) -> Iterator[str]:
+    """Lay rows out in columns; the first `left` columns are text, the others numbers. Wide characters count double."""
+    cells = [[*head], *([_cell(value) for value in row] for row in rows)]
+    widths = [max(cell_len(row[i]) for row in cells) for i in range(len(head))]
+    for row in cells:
+        parts = []
+        for i, value in enumerate(row):
+            gap = " " * (widths[i] - cell_len(value))
+            parts.append(value + gap if i < left else gap + value)
+        yield "  ".join(parts).rstrip()
+
+
+def _cell(value: Any) -> str:
+    if value is None:
+        return ""
+    if isinstance(value, bool):
+        return str(value).lower()
+    if isinstance(value, int):
+        return f"{value:,}"
+    if isinstance(value, float):
+        return number(value)
+    return str(value)
+
+
+def number(value: float) -> str:
+    """Spell a measured value: whole numbers plainly, others with six significant digits."""
+    return f"{int(value):,}" if value == int(value) and abs(value) < 1e15 else f"{value:.6g}"
+
+
+def outcome(found: Outcome) -> Iterator[str]:
+    """What a run says last."""
+    if found.status == "planned":
+        yield from table(("relation", "", ""), [(s.name, "reuse" if not s.why else "run", s.why) for s in found.steps], left=3)
+        yield ""
+        sizes = ", ".join(f"{key} {size / (1 << 30):.2f} GiB" for key, size in found.estimate.items())
+        yield f"disk, at most about: {sizes}"
+        return
+    written = found.written
+    if found.status == "hashes":
+        for key, value in written.hashes.items():
+            yield f"{key} {value}"
+        return
+    yield from table(("stage", "entered", "kept", "rejected", "quarantined", "blank"), written.reconciliation)
+    yield ""
+    rows = [(lang, documents, kept, f"{100 * kept / documents:.1f} %") for lang, documents, kept in written.languages]
+    yield from table(("language", "documents", "kept", "share kept"), rows[:20])
+    if len(rows) > 20:
+        yield f"and {len(rows) - 20} more languages"
+    yield ""
+    if found.status == "same":
+        yield f"{found.folder} holds this very build already; nothing was changed."
+    else:
+        manifest = written.manifest
+        yield f"{manifest['n_docs']:,} documents in {manifest['n_shards']:,} shards: {found.folder}"
+    yield "Ask it:"
+    yield f'  corpus-sql sql {found.folder} "select stage, reason, count(*) from rejected group by all order by all"'
+    yield f"  corpus-sql why {found.folder} {_an_id(found)}"
+
+
+def _an_id(found: Outcome) -> str:
+    from corpus_sql.explain import open_build
+
+    with open_build(found.folder) as connection:
+        for table_name in ("rejected", "quarantine", "documents"):
+            row = connection.execute(f"select min(id) from {table_name}").fetchone()
+            if row and row[0]:
+                return row[0]
+    return "SOURCE:0"
+
+
+def story(found: Story) -> Iterator[str]:
+    """The story of one id, as a person reads it."""
+    line = found.document or found.quarantined
+    yield f"{found.id}  {line['file']}, line {line['line']:,}, byte {line['byte_offset']:,}"
+    if found.document:
+        yield f"  {line['url']}  {line['license_spdx']}, fetched {line['fetched_at']}"
+        yield f"  {line['lang']}, {line['n_chars']:,} characters"
+    width = max(len(d["stage"]) for d in found.decisions)
+    for decision in found.decisions:
+        hits = decision["hits"] or []
+        yield f"  {decision['stage']:<{width}}  {decision['verdict']:<10}  {_hit(decision)}".rstrip()
+        for hit in hits[1:]:
+            yield f"  {'':<{width}}  {'also':<10}  {_hit(hit)}"
+    for step in found.path:
+        jaccard = f"Jaccard {step['jaccard']:.4f}" if step["jaccard"] is not None else "the same text"
+        yield f"  {step['from']} - {step['to']}: {jaccard}"
+    if found.contaminated:
+        yield f"  shares with {found.contaminated['item']}: {found.contaminated.get('ngram')!r}"
+        if len(found.contaminated.get("items") or []) > 1:
+            yield f"  and with {', '.join(i for i in found.contaminated['items'] if i != found.contaminated['item'])}"
+    if found.quarantined:
+        yield f"  {line['detail']}"
+        if line["raw"] is not None:
+            yield f"  bytes: {_bytes(bytes(line['raw']))}"
+    for span in found.redactions:
+        yield f"  scrubbed: {span['kind']} at characters {span['start_char']:,} to {span['end_char']:,}"
+    if found.document and found.document["verdict"] == "keep":
+        yield f"  kept: {line['shard']}, row {line['shard_row']:,}, split {line['split']}"
+
+
+def _hit(hit: dict[str, Any]) -> str:
+    if not hit["reason"]:
+        return ""
+    text = hit["reason"]
+    if hit["metric"] is not None:
+        value = "not measured" if hit["value"] is None else number(hit["value"])
+        text += f"  {hit['metric']} {value}"
+        if hit["threshold"] is not None:
+            text += f", threshold {number(hit['threshold'])}"
+    if hit["witness"] is not None:
+        text += f"  -> {hit['witness']}"
+    return text
+
+
+def _bytes(raw: bytes, limit: int = 400) -> str:
+    """Show bytes as text where they are text, with escapes where a terminal would act on them."""
+    head = raw[:limit]
+    shown = "".join(c if c.isprintable() else c.encode("unicode_escape").decode() for c in head.decode("utf-8", "backslashreplace"))
+    return shown + (f" … ({len(raw):,} bytes, sha256 {hashlib.sha256(raw).hexdigest()[:12]}…)" if len(raw) > limit else "")
+
+
+def story_dict(found: Story) -> dict[str, Any]:
+    """The story as JSON: bytes as text with escapes, hashes as whole numbers."""
+    quarantined = dict(found.quarantined) if found.quarantined else None
+    if quarantined and quarantined["raw"] is not None:
+        quarantined["raw"] = bytes(quarantined["raw"]).decode("utf-8", "backslashreplace")
+    return {
+        "id": found.id,
+        "document": found.document,
+        "quarantined": quarantined,
+        "decisions": found.decisions,
+        "path": found.path,
+        "contaminated": found.contaminated,
+        "redactions": found.redactions,
+    }

@@ -1,0 +1,120 @@
+"""The only writer of raw files: lines become corpus/raw/<source_id>/<yyyymmdd>/part-<nnnnn>.jsonl.zst.
+
+The same lines give the same bytes: one zstd frame a part at a fixed level, cut by decompressed size alone.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import re
+import shutil
+import tempfile
+from collections.abc import Collection, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import zstandard
+
+from corpus_sql import files
+from corpus_sql.errors import ConfigError, Problem
+from corpus_sql.ledger import LedgerFile
+
+PART_BYTES = 256 << 20  # decompressed bytes after which a part ends: some 80 MB of file, a second to read
+LEVEL = 6  # of zstd; 3 makes files of text a tenth larger, 12 takes five times as long for a twentieth less
+_NAME = re.compile(r"part-([0-9]{5})\.jsonl\.zst")
+
+
+class _Hashed:
+    """A file that hashes and counts what is written to it."""
+
+    def __init__(self, path: Path):
+        self.file, self.sha256, self.bytes = open(path, "xb"), hashlib.sha256(), 0
+
+    def write(self, data: bytes) -> int:
+        self.sha256.update(data)
+        self.bytes += len(data)
+        return self.file.write(data)
+
+
+class PartWriter:
+    """Lines into numbered parts in one folder, which nobody reads yet; `publish` gives them their names."""
+
+    def __init__(self, folder: Path, part_bytes: int = PART_BYTES):
+        self.folder, self.part_bytes = folder, part_bytes
+        self.parts: list[tuple[Path, str, int]] = []  # path, SHA-256, bytes
+        self._open: _Hashed | None = None
+        self._stream = None
+        self._written = 0
+
+    def write(self, line: bytes) -> None:
+        """Add one line, given without its line end. A line is never cut: a part may be longer by its last one."""
+        if self._open is None:
+            self._open = _Hashed(self.folder / f"{len(self.parts):05d}")
+            compressor = zstandard.ZstdCompressor(level=LEVEL, write_checksum=True)
+            self._stream = compressor.stream_writer(self._open, closefd=False)
+            self._written = 0
+        self._stream.write(line + b"\n")
+        self._written += len(line) + 1
+        if self._written >= self.part_bytes:
+            self._finish()
+
+    def _finish(self) -> None:
+        self._stream.close()
+        self._open.file.flush()
+        os.fsync(self._open.file.fileno())
+        self._open.file.close()
+        self.parts.append((Path(self._open.file.name), self._open.sha256.hexdigest(), self._open.bytes))
+        self._open = None
+
+    def close(self) -> None:
+        """End the last part. Without a line there is none."""
+        if self._open is not None:
+            self._finish()
+
+    def publish(self, raw: Path, source_id: str, day: str) -> tuple[LedgerFile, ...]:
+        """Move the parts to their place below `raw`, numbered after those that lie there; return their ledger entries.
+
+        No file that lies there is touched: those of an earlier import may be superseded, but are still there.
+        """
+        target = raw / source_id / day
+        target.mkdir(parents=True, exist_ok=True)
+        taken = [int(match[1]) for name in os.listdir(target) if (match := _NAME.fullmatch(name))]
+        first = max(taken, default=-1) + 1
+        if first + len(self.parts) > 100_000:
+            what = f"holds {len(taken)} parts, and {len(self.parts)} more go beyond part-99999"
+            raise ConfigError(Problem(str(target), what, "Import into another source."))
+        entries = []
+        for number, (path, sha256, size) in enumerate(self.parts, start=first):
+            name = f"part-{number:05d}.jsonl.zst"
+            os.rename(path, target / name)
+            entries.append(LedgerFile(f"{source_id}/{day}/{name}", sha256, size))
+        files.sync(target)
+        files.sync(target.parent)
+        return tuple(entries)
+
+
+@contextmanager
+def parts(raw: Path, source_id: str, named: Collection[str], part_bytes: int = PART_BYTES) -> Iterator[PartWriter]:
+    """Open a writer of a source's raw files; what was not published when the block ends is gone.
+
+    named: the paths relative to `raw` that the source's ledger row names. Raises ConfigError when a part lies there that
+    it does not name, such as one left by an import that was killed, or when another import works on the source.
+    """
+    home = raw / source_id
+    with files.locked(home):
+        names = sorted(path.relative_to(raw).as_posix() for path in home.glob("[0-9]*/part-*.jsonl.zst"))
+        fix = "An import that was interrupted may have left it: move it away."
+        what = "lies among the raw files, but the ledger does not name it"
+        if strange := [Problem(str(raw / name), what, fix) for name in names if name not in named]:
+            raise ConfigError(strange)
+        folder = Path(tempfile.mkdtemp(prefix=".unfinished-", dir=home))
+        writer = PartWriter(folder, part_bytes)
+        try:
+            yield writer
+        finally:
+            if writer._open is not None:
+                writer._open.file.close()
+            shutil.rmtree(folder, ignore_errors=True)
+            if not any(home.iterdir()):
+                home.rmdir()
