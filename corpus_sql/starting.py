@@ -12,8 +12,8 @@ from corpus_sql.project import builtin
 
 _NOTES = {
     "sql/README.md": (
-        "SQL models of your own. `sql/stages/<name>.sql` is a stage: add its name to `stages` in corpus.toml. A file at\n"
-        "the path of a built-in one (such as `sql/stages/gopher.sql`) replaces it; the run says so.\n"
+        "SQL models of your own. `sql/stages/<name>.sql` is a stage: add its name to `stages` in corpus.toml. A file\n"
+        "at the path of a built-in one (such as `sql/stages/gopher.sql`) replaces it; the run says so.\n"
     ),
     "udfs/README.md": (
         "Python functions of your own for use in SQL: `udfs/<family>.py`, each function marked `@udf` and named\n"

@@ -98,8 +98,8 @@ class PartWriter:
 def parts(raw: Path, source_id: str, named: Collection[str], part_bytes: int = PART_BYTES) -> Iterator[PartWriter]:
     """Open a writer of a source's raw files; what was not published when the block ends is gone.
 
-    named: the paths relative to `raw` that the source's ledger row names. Raises ConfigError when a part lies there that
-    it does not name, such as one left by an import that was killed, or when another import works on the source.
+    named: the paths relative to `raw` that the source's ledger row names. Raises ConfigError when a part lies there
+    that it does not name, such as one left by an import that was killed, or when another import works on the source.
     """
     home = raw / source_id
     with files.locked(home):
