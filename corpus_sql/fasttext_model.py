@@ -29,12 +29,13 @@ END = b"</s>"
 LABEL_PREFIX = b"__label__"
 HIERARCHICAL_SOFTMAX = 1  # args.h: loss_name::hs
 SUPERVISED = 3  # args.h: model_name::sup
+MOST_BUCKETS = 1 << 24  # of a pruned model; the kernel's table takes 4 bytes for each (lid.176 has 2,000,000)
 CENTROIDS = 256  # productquantizer.h: 2^8 centroids for one code byte
 
 
 @dataclass(frozen=True)
 class FastTextModel:
-    """One model, loaded: `labels` without `__label__`; `kernel`, the arrays `predict` needs, is None for other kinds."""
+    """One model, loaded: labels without `__label__`; the arrays that `predict` needs, None for other kinds."""
 
     path: Path
     labels: tuple[str, ...]
@@ -119,7 +120,8 @@ def load(path: Path) -> FastTextModel:
         raise file.bad("the fastText model is damaged: it holds numbers that are not finite")
 
     kind = f"{'quantised' if quantised else 'dense'} supervised fastText model of {n_labels} labels"
-    if loss != HIERARCHICAL_SOFTMAX or word_ngrams > 1 or (quantised and quantised_output):
+    too_wide = n_pruned > 0 and bucket > MOST_BUCKETS
+    if loss != HIERARCHICAL_SOFTMAX or word_ngrams > 1 or (quantised and quantised_output) or too_wide:
         return FastTextModel(path, labels, kind + ", read by fasttext-wheel", None)
     settings = np.array([minn, maxn, bucket, n_words, n_pruned], np.int64)
     tree = _tree(counts[n_words:])

@@ -35,7 +35,7 @@ def find_language_model(lang_config: Mapping[str, Any], base: Path, where: str =
                 Problem(
                     f"{where}: [lang] model",
                     f"there is no file {name!r}",
-                    f"Give the path of a fastText model, relative to the config file, or drop the key and run: {INSTALL}",
+                    f"Give a path relative to the config file, or drop the key and run: {INSTALL}",
                 )
             )
         return _registered(path, wanted, f"{where}: [lang] model_sha256", "Give the file you mean, or its SHA-256.")
