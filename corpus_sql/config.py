@@ -109,19 +109,22 @@ def load(path: Path, *, stage_keys: Mapping[str, set[str]], default: Path) -> Co
     def add(where: Where, what: str, fix: str = "") -> None:
         problems.setdefault(where, []).append(Problem(_where(path, lines, where), what, fix))
 
-    for finding in findings(schema, user):
-        where = tuple(part for part in finding.path if isinstance(part, str))
-        what, fix = _rephrased(finding, user, schema, stage_keys)
-        add(where, what, fix)
     for where, value in _leaves(user):
         if isinstance(value, float) and not math.isfinite(value):
             add(where, f"is {value}, not a finite number")
         elif isinstance(value, int) and abs(value) > _LARGEST:
-            add(where, f"is {shown(value)}, more than {_LARGEST}")
+            add(where, "is a whole number that does not fit into 64 bits")
+    user = _without(user, set(problems))
+    for finding in findings(schema, user):
+        where = tuple(part for part in finding.path if isinstance(part, str))
+        if finding.what != "is missing" or where not in problems:
+            add(where, *_rephrased(finding, user, schema, stage_keys))
     sound = _without(user, set(problems))
     values = _resolved(base, sound, schema)
     bad = set(problems)
-    for where, what, fix, *others in _contradictions(path, sound, values, stage_keys):
+    listed = user.get("stages", base["stages"])
+    stages = [stage for stage in listed if isinstance(stage, str)] if isinstance(listed, list) else []
+    for where, what, fix, *others in _contradictions(path, sound, {**values, "stages": stages}, stage_keys):
         if bad.isdisjoint((where, where[:-1], *(where[:-1] + (key,) for key in others))):
             add(where, what, fix)
     if problems:
@@ -176,6 +179,10 @@ def _parse(path: Path, content: bytes) -> tuple[dict[str, Any], dict[Where, int]
         position = re.fullmatch(r"line (\d+), column (\d+)\)", place)
         at = f"{path}:{position[1]}:{position[2]}" if position else f"{path}:{text.count(chr(10)) + 1}"
         raise ConfigError(Problem(at, f"is not TOML: {what}")) from None
+    except ValueError as error:  # an integer beyond Python's limit of digits
+        raise ConfigError(Problem(str(path), f"is not TOML: {str(error).partition(':')[0]}")) from None
+    except RecursionError:
+        raise ConfigError(Problem(str(path), "is nested too deeply")) from None
     return document, key_lines(text.replace("\r\n", "\n"))
 
 
@@ -239,14 +246,15 @@ def _rephrased(finding: Any, user: Any, schema: dict[str, Any], stage_keys: Mapp
     return what, fix
 
 
-def _leaves(table: Mapping[str, Any], where: Where = ()) -> Iterator[tuple[Where, Any]]:
-    for key, value in table.items():
-        if isinstance(value, dict):
-            yield from _leaves(value, (*where, key))
-        elif isinstance(value, list):
-            yield from (((*where, key), item) for item in value)
-        else:
-            yield (*where, key), value
+def _leaves(value: Any, where: Where = ()) -> Iterator[tuple[Where, Any]]:
+    if isinstance(value, dict):
+        for key, inner in value.items():
+            yield from _leaves(inner, (*where, key))
+    elif isinstance(value, list):
+        for inner in value:
+            yield from _leaves(inner, where)
+    else:
+        yield where, value
 
 
 def _without(table: Mapping[str, Any], bad: set[Where], where: Where = ()) -> dict[str, Any]:
@@ -289,8 +297,8 @@ def _contradictions(
         yield ("dataset",), f"{shown(values['dataset'])} is taken: corpus/ holds raw/ and LEDGER.jsonl", ""
     if values.get("version", "").lower() == "reports":
         yield ("version",), f"{shown(values['version'])} is taken: corpus/<dataset>/reports/ holds the reports", ""
-    for stage in values["stages"] if "stages" not in user else ():
-        if stage not in stage_keys:
+    for stage in values["stages"]:  # of a list in the user's file the schema has said so
+        if stage not in stage_keys and "stages" not in user:
             yield ("stages",), f"there is no stage {shown(stage)}", did_you_mean(stage, stage_keys)
     yield from _languages(user, values)
     if "decontaminate" in values["stages"] and "protected" not in values["decontaminate"]:

@@ -50,7 +50,7 @@ def is_day(name: str) -> bool:
 def compare(raw: Path, sources: Iterable[Source], ledger: Path) -> tuple[list[RawFile], list[Unread], list[Unread]]:
     """Compare the sources' folders with their rows, opening no file; return files to read, ignored, superseded.
 
-    Raises ConfigError with every listed file that is missing, no regular file, of another size or reached through a link
+    Raises ConfigError with every listed file that is missing, no regular file, of another size or reached by a link
     out of its source's folder, and every file of the right form that no row names.
     """
     from corpus_sql.raw import RawFile
@@ -104,7 +104,7 @@ def _is_part(name: str) -> bool:
 
 
 def _unlike(path: Path, listed: LedgerFile, home: str) -> tuple[str, str] | None:
-    """Return how a listed file differs from its row and what to do, as far as can be seen unopened; None: not at all."""
+    """Return how a listed file differs from its row and what to do, as far as can be seen unopened."""
     try:
         status = os.stat(path)
     except FileNotFoundError:

@@ -60,11 +60,14 @@ def findings(schema: dict[str, Any], document: Any) -> list[Finding]:
     return sorted(set(found), key=lambda one: ([str(part) for part in one.path], one.what))
 
 
-def nearest(word: Any, known: Iterable[str]) -> str:
-    """Return the known word that is most like `word`, or an empty string when none is."""
+def nearest(word: Any, known: Iterable[str], cutoff: float = 0.66) -> str:
+    """Return the known word that is most like `word`, or an empty string when none is.
+
+    cutoff: of difflib's ratio; at its own 0.6, stratify would be train.
+    """
     if not isinstance(word, str):
         return ""
-    close = difflib.get_close_matches(word.lower(), sorted(known), n=1, cutoff=0.6)
+    close = difflib.get_close_matches(word.lower(), sorted(known), n=1, cutoff=cutoff)
     return close[0] if close else ""
 
 
