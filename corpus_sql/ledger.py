@@ -220,8 +220,11 @@ def _read_rows(path: Path) -> tuple[list[tuple[int, dict[str, Any]]], list[Probl
             fix = "Each line is one JSON object."
             problems.append(Problem(f"{where}:{error.colno}", f"is not JSON: {error.msg}", fix))
             continue
-        except (ValueError, RecursionError) as error:
+        except ValueError as error:
             problems.append(Problem(where, str(error)))
+            continue
+        except RecursionError:
+            problems.append(Problem(where, "is nested too deeply"))
             continue
         if not isinstance(row, dict):
             problems.append(Problem(where, f"is {shown(row)}, not a JSON object"))

@@ -43,6 +43,8 @@ def problem(expression: str) -> tuple[str, str] | None:
 
 
 def _nearest(word: str) -> str:
+    if word.startswith(("LicenseRef-", "DocumentRef-")):
+        return ""
     known = {key.lower(): key for key in _licensing().known_symbols if not key.startswith("LicenseRef-")}
     close = nearest(word.replace(" ", "-"), known, cutoff=0.6)  # CC0 is CC0-1.0
     return f"Did you mean {known[close]}?" if close and known[close] not in word else ""
