@@ -144,7 +144,7 @@ class _closing:
 
 def settings(config: Config) -> tuple[dict[str, Any], list[str]]:
     """Return what templates may name besides the config, and what the user should be told of it."""
-    key, description = model_files.find_language_model(config.values["lang"], config.path.resolve().parent)
+    key, description = model_files.find_language_model(config.values["lang"], config.path.resolve().parent, config.path.name)
     found = {
         "language_model": key,
         "splits": "outputs.splits_by_content" if config.values["split"]["method"] == "content_hash" else "outputs.splits_by_group",
