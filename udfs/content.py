@@ -1,0 +1,105 @@
+"""Hashes of a text: of its bytes as they are, and after the matching normalisation, for exact duplicates."""
+
+from __future__ import annotations
+
+import hashlib
+
+import numpy as np
+import pyarrow as pa
+from numba import njit
+
+from corpus_sql.arrays import utf8_buffers
+from corpus_sql.functions import udf
+
+_HASHES = pa.struct([("sha256", pa.binary()), ("hash64", pa.int64())])
+
+
+@udf(args=("VARCHAR",), returns="BLOB")
+def text_sha256(texts: pa.Array) -> pa.Array:
+    """Return the SHA-256 of the UTF-8 bytes of each text, 32 bytes."""
+    data, offsets, valid = utf8_buffers(texts)
+    return pa.array(_digests(data, offsets[:-1], offsets[1:], valid), pa.binary())
+
+
+@udf(args=("VARCHAR",), returns="STRUCT(sha256 BLOB, hash64 BIGINT)", requires=("numba", "numpy"))
+def content_hash(texts: pa.Array) -> pa.Array:
+    """Return the SHA-256 of each text after the matching normalisation, and its first 8 bytes as a number.
+
+    The texts must be NFC already. \\r\\n and \\r become \\n, each line loses its trailing white space (what str.isspace
+    says; only \\n ends a line), outer blank lines go; case, digits and indentation stay. sha256: 32 bytes; hash64: the
+    first 8, big-endian, as a signed bit view.
+    """
+    data, offsets, valid = utf8_buffers(texts)
+    data, offsets = data.view(), offsets.copy()
+    data.flags.writeable = False  # as Arrow gives it: a writeable one would compile the kernel a second time
+    ends = np.zeros(len(valid), np.int64)
+    out = np.empty(int(offsets[-1] - offsets[0]), np.uint8)
+    _match_normalise(data, offsets, out, ends)
+    digests = _digests(out, offsets[:-1] - offsets[0], ends, valid)
+    firsts = np.frombuffer(b"".join(digest[:8] if digest else bytes(8) for digest in digests), ">i8")
+    missing = texts.is_null()
+    columns = [pa.array(digests, pa.binary()), pa.array(firsts.astype(np.int64), mask=np.asarray(missing))]
+    return pa.StructArray.from_arrays(columns, fields=list(_HASHES), mask=missing)
+
+
+def _digests(data: np.ndarray, starts: np.ndarray, ends: np.ndarray, valid: np.ndarray) -> list[bytes | None]:
+    view, sha256 = memoryview(data), hashlib.sha256
+    rows = zip(starts.tolist(), ends.tolist(), valid.tolist(), strict=True)
+    return [sha256(view[start:end]).digest() if there else None for start, end, there in rows]
+
+
+@njit(nogil=True, cache=True)
+def _match_normalise(data, offsets, out, ends):
+    """Write each text, normalised, to out, from where it began in data; ends[i] is the end of what was written."""
+    for i in range(len(ends)):
+        p, stop = offsets[i], offsets[i + 1]
+        w = p - offsets[0]
+        line = w  # where the line begins in out
+        keep = w  # behind the last character in out that is not white space
+        seen = False  # a line that is not blank
+        while p < stop:
+            b = data[p]
+            if b == 10 or b == 13:
+                if b == 13 and p + 1 < stop and data[p + 1] == 10:
+                    p += 1
+                p += 1
+                if seen:
+                    w = max(line, keep)
+                    out[w] = 10
+                    w += 1
+                    line = w
+                else:
+                    w = line
+                continue
+            n = 1  # bytes of white space here, or 0
+            if b > 32 and b < 128:
+                n = 0
+            elif b < 128:
+                n = 1 if b == 32 or (b >= 9 and b <= 13) or (b >= 28 and b <= 31) else 0
+            elif b == 0xC2:
+                n = 2 if data[p + 1] == 0x85 or data[p + 1] == 0xA0 else 0
+            elif b == 0xE1:
+                n = 3 if data[p + 1] == 0x9A and data[p + 2] == 0x80 else 0
+            elif b == 0xE2:
+                c, d = data[p + 1], data[p + 2]
+                n = 0
+                if c == 0x80 and (d <= 0x8A or d == 0xA8 or d == 0xA9 or d == 0xAF):
+                    n = 3
+                elif c == 0x81 and d == 0x9F:
+                    n = 3
+            elif b == 0xE3:
+                n = 3 if data[p + 1] == 0x80 and data[p + 2] == 0x80 else 0
+            else:
+                n = 0
+            if n == 0:
+                out[w] = b
+                w += 1
+                p += 1
+                keep = w
+                seen = True
+            else:
+                for _ in range(n):
+                    out[w] = data[p]
+                    w += 1
+                    p += 1
+        ends[i] = keep
