@@ -3,7 +3,7 @@
 A line ends at a line feed and nowhere else; a carriage return before it is dropped, and so is a byte order mark at the
 very start of a file. The last line may lack its line feed; one at the very end starts no new line. A line that the end
 of a file cuts is not joined with the next file's first. A blank line holds nothing but spaces, tabs and carriage
-returns. What makes a line a document is in `raw_line`, what makes a file readable in `raw_stream`.
+returns. What makes a line a document is in `raw_line` and `raw_fields`, what makes a file readable in `raw_stream`.
 """
 
 from __future__ import annotations
@@ -15,7 +15,8 @@ from typing import Any, NamedTuple
 
 import pyarrow as pa
 
-from corpus_sql.raw_line import Document, Fault, parse
+from corpus_sql.raw_fields import Document, Fault
+from corpus_sql.raw_line import parse
 from corpus_sql.raw_stream import RawFile, ahead, chunks
 
 __all__ = ["DOCUMENTS", "FILES", "QUARANTINE", "RawFile", "in_order", "read"]

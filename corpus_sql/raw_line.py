@@ -25,37 +25,14 @@ written by orjson, numbers exactly as they stood (1.0, 1e999 and integers of any
 from __future__ import annotations
 
 import re
-import unicodedata
-from functools import lru_cache
-from typing import Any, NamedTuple
+from typing import Any
 
 import orjson
 
-REQUIRED = ("url", "fetched_at", "license_spdx", "text")
-OPTIONAL = ("source_record_id", "parent_ids", "group_id")
-KNOWN = frozenset(REQUIRED + OPTIONAL)
+from corpus_sql.raw_fields import KINDS, KNOWN, OPTIONAL, REQUIRED, Document, Fault, document
+
 MAX_DEPTH = 1024  # orjson's own limit, so that both ways agree
 DUMP_DEPTH = 200  # orjson writes at most 254 levels; deeper values are written by the scan
-
-
-class Document(NamedTuple):
-    """The fields of a good line. text is NFC; extra is JSON text, or None where there is no other field."""
-
-    url: str
-    fetched_at: str
-    license_spdx: str
-    text: str
-    source_record_id: str | None
-    parent_ids: list[str] | None
-    group_id: str | None
-    extra: str | None
-
-
-class Fault(NamedTuple):
-    """Why a line is no document: a reason of the list above, and what exactly; byte positions count from 0."""
-
-    reason: str
-    detail: str
 
 
 def parse(line: bytes, license_spdx: str) -> Document | Fault:
@@ -77,7 +54,7 @@ def parse(line: bytes, license_spdx: str) -> Document | Fault:
         extra = orjson.dumps(others).decode()
     if _most_members(line, fields) != keys:
         return parse_exactly(line, license_spdx)
-    return _document(fields, extra, license_spdx)
+    return document(fields, extra, license_spdx)
 
 
 def parse_exactly(line: bytes, license_spdx: str) -> Document | Fault:
@@ -91,19 +68,10 @@ def parse_exactly(line: bytes, license_spdx: str) -> Document | Fault:
         return members
     fields = {name: _value(members.pop(key)) for name, key in _KEYS.items() if key in members}
     extra = b",".join(key + b":" + b"".join(map(_canonical, tokens)) for key, tokens in members.items())
-    return _document(fields, f"{{{extra.decode()}}}" if members else None, license_spdx)
+    return document(fields, f"{{{extra.decode()}}}" if members else None, license_spdx)
 
 
 _KEYS = {name: orjson.dumps(name) for name in REQUIRED + OPTIONAL}
-_KINDS = {
-    type(None): "null",
-    bool: "a boolean",
-    int: "a number",
-    float: "a number",
-    str: "a string",
-    list: "an array",
-    dict: "an object",
-}
 _MINUS_ZERO = re.compile(rb"[\[:, \t\r]-0")
 
 
@@ -133,9 +101,9 @@ def _most_members(line: bytes, fields: dict[str, Any]) -> int:
     """Return an upper bound on the members of all objects of a valid line: its colons that may be outside strings.
 
     Such a colon follows a quote, a space, a tab or a CR. If the bound equals the number of keys that orjson kept, no
-    key was there twice. In one text of ten such colons stand inside the text too; those in `text` are taken off where
-    that is certain: a quote after a backslash is an escaped one (unless a key ends in a backslash), and without
-    \\u escapes a space in the text is a space in the line.
+    key was there twice. If not, such colons inside `text` are taken off as far as that is certain: a quote after a
+    backslash is an escaped one (unless a key ends in a backslash), and without \\u escapes a space in the text is a
+    space in the line.
     """
     quoted, spaced = line.count(b'":'), line.count(b" :")
     if b"\t" in line or b"\r" in line:
@@ -249,7 +217,7 @@ def _scan(line: bytes) -> dict[bytes, list[bytes]] | Fault:
     if lone:
         return Fault("lone_surrogate", f"{lone[0].decode()} at byte {lone.start()} has no partner")
     if not is_object:
-        return Fault("not_an_object", f"the line is {_KINDS[type(_value(tokens))]}")
+        return Fault("not_an_object", f"the line is {KINDS[type(_value(tokens))]}")
     if duplicate:
         return duplicate
     if members:
@@ -292,94 +260,3 @@ def _value(tokens: list[bytes]) -> Any:
         return orjson.loads(b"".join(tokens))
     except orjson.JSONDecodeError:
         return {b"[": [0.0], b"{": {}}.get(tokens[0], 0.0)
-
-
-# --- the fields ------------------------------------------------------------------------------------------------------
-
-# White_Space and Default_Ignorable_Code_Point of the Unicode Character Database (PropList, DerivedCoreProperties).
-_EMPTY = re.compile(
-    "[\t-\r \u0085\u00a0\u1680\u2000-\u200a\u2028\u2029\u202f\u205f\u3000"
-    "\u00ad\u034f\u061c\u115f\u1160\u17b4\u17b5\u180b-\u180f\u200b-\u200f\u202a-\u202e\u2060-\u206f\u3164"
-    "\ufe00-\ufe0f\ufeff\uffa0\ufff0-\ufff8\U0001bca0-\U0001bca3\U0001d173-\U0001d17a\U000e0000-\U000e0fff]*+"
-)
-_DATE_TIME = re.compile(
-    r"([0-9]{4})-([0-9]{2})-([0-9]{2})[Tt]([0-9]{2}):([0-9]{2}):([0-9]{2})(?:\.[0-9]+)?"
-    r"(?:[Zz]|([+-])([0-9]{2}):([0-9]{2}))"
-)
-
-
-@lru_cache(maxsize=4096)
-def rfc3339(value: str) -> bool:
-    """Say whether a string is an RFC 3339 date-time: zone required, days and leap seconds checked, `t` and `z` allowed.
-
-    The contract asks for UTC. An offset other than Z names the same instant without doubt, so it is let pass, and kept
-    as written: nothing is converted. A time without a zone could be any of 24 instants and is refused.
-    """
-    match = _DATE_TIME.fullmatch(value)
-    if not match:
-        return False
-    year, month, day, hour, minute, second = map(int, match.groups()[:6])
-    ahead = int(match[8] or 0) * 60 + int(match[9] or 0)
-    if not 1 <= month <= 12 or hour > 23 or minute > 59 or second > 60 or int(match[8] or 0) > 23:
-        return False
-    leap_year = year % 4 == 0 and (year % 100 != 0 or year % 400 == 0)
-    if not 1 <= day <= (31, 29 if leap_year else 28, 31, 30, 31, 30, 31, 31, 30, 31, 30, 31)[month - 1]:
-        return False
-    utc = hour * 60 + minute + (ahead if match[7] == "-" else -ahead)
-    return int(match[9] or 0) <= 59 and (second < 60 or utc % 1440 == 1439)
-
-
-def _document(fields: dict[str, Any], extra: str | None, license_spdx: str) -> Document | Fault:
-    """Check the known fields and put the text into NFC; `fields` may hold others, which are not looked at."""
-    url, fetched_at, licence, text = map(fields.get, REQUIRED)
-    record, parents, group = map(fields.get, OPTIONAL)
-    if not (
-        type(url) is str
-        and type(fetched_at) is str
-        and type(text) is str
-        and licence == license_spdx
-        and (record is None or type(record) is str)
-        and (group is None or type(group) is str)
-        and (parents is None or (type(parents) is list and all(type(parent) is str for parent in parents)))
-        and rfc3339(fetched_at)
-        and _EMPTY.match(text).end() < len(text)
-    ):
-        return _field_faults(fields, license_spdx)
-    if not text.isascii() and not unicodedata.is_normalized("NFC", text):
-        text = unicodedata.normalize("NFC", text)
-    return Document(url, fetched_at, licence, text, record, parents, group, extra)
-
-
-def _field_faults(fields: dict[str, Any], license_spdx: str) -> Fault:
-    """Return the first fault of the fields by precedence, with a detail that names all of them."""
-    faults: list[Fault] = []
-    for name in REQUIRED:
-        if name not in fields:
-            faults.append(Fault(f"missing_{name}", f"{name} is missing"))
-        elif fields[name] is None:
-            faults.append(Fault(f"null_{name}", f"{name} is null"))
-        elif type(fields[name]) is not str:
-            faults.append(Fault(f"{name}_not_string", f"{name} is {_KINDS[type(fields[name])]}"))
-    for name in OPTIONAL:
-        value = fields.get(name)
-        if value is None or type(value) is (list if name == "parent_ids" else str):
-            strange = [item for item in value if type(item) is not str] if name == "parent_ids" and value else []
-            if strange:
-                faults.append(Fault("parent_ids_not_strings", f"parent_ids holds {_KINDS[type(strange[0])]}"))
-        else:
-            reason = "parent_ids_not_strings" if name == "parent_ids" else f"{name}_not_string"
-            faults.append(Fault(reason, f"{name} is {_KINDS[type(value)]}"))
-    fetched_at, licence, text = (fields.get(name) for name in REQUIRED[1:])
-    if type(fetched_at) is str and not rfc3339(fetched_at):
-        faults.append(Fault("invalid_fetched_at", f"fetched_at is {_quoted(fetched_at)}, no RFC 3339 time with a zone"))
-    if type(licence) is str and licence != license_spdx:
-        what = f"license_spdx is {_quoted(licence)}, the ledger says {_quoted(license_spdx)}"
-        faults.append(Fault("license_mismatch", what))
-    if type(text) is str and _EMPTY.fullmatch(text):
-        faults.append(Fault("empty_text", f"the {len(text)} code points of text are white space or default-ignorable"))
-    return Fault(faults[0].reason, "; ".join(fault.detail for fault in faults))
-
-
-def _quoted(value: str) -> str:
-    """Show a short value in full and the beginning of a long one: a detail is not for text."""
-    return orjson.dumps(value if len(value) <= 40 else value[:37] + "...").decode()
