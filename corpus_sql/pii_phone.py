@@ -1,0 +1,289 @@
+"""Phone numbers: forms found by RE2, numbering plans from `phonenumbers`, and guards against every other number."""
+
+from __future__ import annotations
+
+import functools
+import re
+
+from corpus_sql import pii_plan as plan
+from corpus_sql.pii_fold import CLOSE, DASH, OPEN, SPACE, byte_at, is_digit, is_word, pattern
+
+_WORD = re.compile(
+    r"(?<![a-z])(?:tel(?:e(?:phone|fon))?|phones?|fon|mobile?|mob|cell(?:ular)?|handy|telefax|fax|call(?:s|ed|ing)?|"
+    r"ring|dial|whatsapp|sms|texts?|hotline|helpline|rufnummer|telefonnummer|anruf\w*|contacts?|kontakt|reach|landline|"
+    r"toll[- ]free)(?![a-z])|\bmy number is|(?:^|[\s|(])[TMPF]:|"
+    r"电话|電話|手机|手機|座机|座機|热线|熱線|传真|傳真|联系|聯繫|聯絡|致电|拨打|撥打|来电|固话|短信|微信|移动|携帯|"
+    r"फ़ोन|फोन|मोबाइल|दूरभाष|संपर्क|कॉल|नंबर",
+    re.IGNORECASE,
+)
+_OTHER = re.compile(
+    r"(?<![a-z])(?:orders?|invoices?|isbn|issn|ean|upc|sku|serial|tickets?|case|id|uid|pid|uuid|tracking|parcel|accounts?|"
+    r"acct|iban|bic|imei|ref|reference|zip|postal|version|build|timestamp|port|pmid|doi|arxiv|patent|issue|bug|commit|qq|"
+    r"ssn|passport|isrc|vin|batch|model|part|code|key|hash|seed|offset|size|bytes|population|bestell\w*|kunden\w*|"
+    r"rechnung\w*|konto\w*|blz)(?![a-z])|"
+    r"订单|訂單|单号|編號|编号|运单|快递|流水|账号|帐号|帳號|身份证|证号|邮编|卡号|序列号|时间戳|版本|专利|学号|工号|群号|"
+    r"发票|批号|条码|条形码|备案|代码|编码",
+    re.IGNORECASE,
+)
+_NAMED = 28  # code points before a number in which a word says what it is
+_AFTER = re.compile(
+    r"\s?(?:元|块|万|亿|円|₹|€|£|\$|%|％|美元|人民币|人次|人|个|次|件|吨|公里|USD|EUR|CNY|RMB|GBP|INR|JPY|Rs\b|"
+    r"dollars?\b|euros?\b|km\b|kg\b|bytes\b|MB\b)"
+)
+_MONEY = re.compile(r"(?:[$€£¥￥₹#＃№@]|USD|EUR|CNY|RMB|GBP|INR|Rs\.?)\s?\Z")
+_EXTENSION = re.compile(
+    r"(?:[ \u00a0]?[,;]?[ ]?(?:extension|extn?|x|durchwahl|dw)\.?:?[ ]?|[ ]?[转轉]接?[ ]?|"
+    r"[ ]?[（(]?(?:分机|分機|内线|內線)号?[:：]?[ ]?)[0-9]{1,6}(?![0-9A-Za-z_])",
+    re.IGNORECASE,
+)
+_DIRECT = re.compile(r"[-\u2013][0-9]{1,4}(?![0-9A-Za-z_-])")  # a trailing direct-dial number: 010-55550100-801
+_DATE = re.compile(
+    rb"(?:19|20)\d\d[-./ ](?:0?[1-9]|1[0-2])[-./ ](?:0?[1-9]|[12]\d|3[01])(?!\d)|"
+    rb"(?:0?[1-9]|[12]\d|3[01])[-./ ](?:0?[1-9]|[12]\d|3[01])[-./ ](?:(?:19|20)\d\d|\d\d)(?!\d)"
+)
+_RESERVED = re.compile(  # ranges kept for drama and tests that no plan assigns: Ofcom; NANP 555
+    r"0?(?:7700900\d{3}|1632960\d{3}|3069990\d{3}|8081570\d{3}|9098790\d{3}|"
+    r"(?:113|114|115|116|117|118|121|131|141|151|161|191)4960\d{3}|2079460\d{3}|2896496\d{3}|2920180\d{3})"
+)
+_HOME = (44, 49, 91, 86)  # plans with the trunk prefix 0 that a national form is tried in
+_GROUP = re.compile(rb"[0-9]+")
+_FORMS = ("plus", "zeros", "nanp", "mobile86", "trunk", "split91", "free", "bare", "local")
+
+
+@functools.cache
+def _pattern():
+    dash = rf"\-{chr(DASH)}"
+    space = f" {chr(SPACE)}"
+    gap = f"[{space}.{dash}]"
+    opening, closing = f"[({chr(OPEN)}]", f"[){chr(CLOSE)}]"
+    loose = f"[{space}.{dash}/(){chr(OPEN)}{chr(CLOSE)}]{{0,3}}"
+    forms = {
+        "plus": rf"{opening}?\+[{space}]?{opening}?[0-9](?:{loose}[0-9]){{6,16}}",
+        "zeros": rf"(?:00|011[{space}{dash}])[{space}]?[1-9](?:{loose}[0-9]){{7,15}}",
+        "nanp": rf"(?:1{gap}?)?(?:{opening}[2-9][0-9]{{2}}{closing}[{space}]?{gap}?|[2-9][0-9]{{2}}[{space}.{dash}/])"
+        rf"[2-9][0-9]{{2}}(?:{gap}|[{space}][{dash}][{space}])[0-9]{{4}}",
+        "mobile86": rf"(?:86{gap}?)?1[3-9][0-9](?:{gap}?[0-9]{{4}}{gap}?[0-9]{{4}}|{gap}[0-9]{{3}}{gap}[0-9]{{5}})",
+        "trunk": rf"{opening}?0[1-9][0-9]{{0,4}}{closing}?(?:[{space}]?[{dash}/.]?[{space}]?[0-9]){{5,11}}",
+        "split91": rf"(?:91{gap})?[6-9][0-9]{{4}}[{space}{dash}][0-9]{{5}}|91{gap}?[6-9][0-9]{{9}}",
+        "free": rf"400{gap}?(?:[0-9]{{3}}{gap}?[0-9]{{4}}|[0-9]{{4}}{gap}?[0-9]{{3}})|"
+        rf"1?800{gap}?(?:[0-9]{{3}}{gap}?[0-9]{{3,4}}|[0-9]{{2}}{gap}?[0-9]{{4,5}})",
+        "bare": r"1?[2-9][0-9]{9}",
+        "local": rf"[2-9][0-9]{{2}}[{dash}][0-9]{{4}}|[2-9][0-9]{{3}}[{space}{dash}]?[0-9]{{4}}",
+    }
+    alternatives = "|".join(f"({forms[name]})" for name in _FORMS)
+    return pattern(f"(?:^|[^0-9A-Za-z_+])(?:{alternatives})")
+
+
+def find_phones(text: str, folded: bytes) -> list[tuple[int, int]]:
+    """Return the spans of phone numbers: international, US, UK, German, Indian and Chinese forms, with extensions."""
+    spans: list[tuple[int, int]] = []
+    search, at, previous = _pattern().search, 0, -1
+    while match := search(folded, at):
+        which = next(i for i in range(1, len(_FORMS) + 1) if match.start(i) >= 0)
+        start, limit = match.span(which)
+        span = _number(_FORMS[which - 1], text, folded, start, limit, previous)
+        if span:
+            spans.append(span)
+            at = previous = span[1]
+        else:
+            first = _GROUP.search(folded, start)
+            at = first.end() if first else limit
+    return spans
+
+
+def _number(form: str, text: str, folded: bytes, start: int, limit: int, previous: int) -> tuple[int, int] | None:
+    """Return the span of the number of this form that begins at `start`; `limit` is the end of the form's match."""
+    if _linked(folded, start, previous, form) or _MONEY.search(text[max(0, start - 4) : start]):
+        return None
+    named, near, other = _named(text, start)
+    if other and form != "plus":
+        return None
+    groups = [match.span() for match in _GROUP.finditer(folded, start, limit)]
+    if is_digit(byte_at(folded, limit)):
+        groups.pop()
+        if form not in ("plus", "zeros", "trunk") or not groups:
+            return None
+    fewest = 1 if form in ("plus", "zeros", "trunk") else len(groups)
+    judges = (_assigned, _likely) if form in ("plus", "zeros", "trunk") else (_assigned,)
+    for judge in judges:
+        for n in range(len(groups), max(fewest, len(groups) - 4) - 1, -1):
+            number = _Number(form, text, folded, start, groups[:n], named, near)
+            if not 7 <= len(number.digits) <= 17:
+                continue
+            if judge(number):
+                end = _end(form, text, folded, number.end)
+                if end is not None:
+                    unpaired = folded[start] in (0x28, OPEN) and not number.closed
+                    return start + unpaired, end
+    return None
+
+
+class _Number:
+    """A candidate: its digits and what separates them."""
+
+    __slots__ = ("form", "digits", "gaps", "groups", "end", "closed", "crowded", "named", "near", "dated")
+
+    def __init__(self, form, text, folded, start, groups, named, near):
+        self.form, self.groups, self.named, self.near = form, groups, named, near
+        self.end = groups[-1][1]
+        self.digits = b"".join(folded[first:last] for first, last in groups).decode()
+        self.gaps = b"".join(folded[a[1] : b[0]] for a, b in zip(groups, groups[1:], strict=False))
+        inside = folded[start : self.end]
+        self.closed = any(byte in inside for byte in (b")", bytes([CLOSE])))
+        before, after = byte_at(folded, start - 1), byte_at(folded, self.end)
+        spaces = (0x20, SPACE)
+        self.crowded = (before in spaces and is_digit(byte_at(folded, start - 2))) or (
+            after in spaces and is_digit(byte_at(folded, self.end + 1))
+        )
+        self.dated = _DATE.match(folded, groups[0][0]) is not None
+
+    @property
+    def spaced(self) -> bool:
+        """Only spaces or dots between the groups, as figures in a table have them."""
+        return not self.closed and not any(byte in self.gaps for byte in (b"-", b"/", bytes([DASH])))
+
+
+def _assigned(number: _Number) -> bool:
+    """Whether a plan assigns the number and its form and surroundings speak for a phone number."""
+    return _JUDGES[number.form](number)
+
+
+def _plus(number: _Number) -> bool:
+    parts = plan.split_code(number.digits)
+    if parts is None:
+        return False
+    code, national = parts
+    return plan.is_valid(code, national) or (national[0:1] == "0" and plan.is_valid(code, national[1:]))
+
+
+def _zeros(number: _Number) -> bool:
+    digits = number.digits[3:] if number.digits.startswith("011") else number.digits[2:]
+    parts = plan.split_code(digits)
+    if parts is None or (number.crowded and number.spaced and not number.named):
+        return False
+    code, national = parts
+    return plan.is_valid(code, national) or (national[0:1] == "0" and plan.is_valid(code, national[1:]))
+
+
+def _nanp(number: _Number) -> bool:
+    digits = number.digits[-10:]
+    if number.crowded and number.spaced and not number.named:
+        return False
+    if plan.is_valid(1, digits) or (digits[0] in "48" and plan.is_valid(86, digits)):
+        return True
+    led = len(number.digits) == 11
+    return not number.spaced and (number.named or number.closed or led or digits.startswith("555"))
+
+
+def _mobile86(number: _Number) -> bool:
+    digits = number.digits[-11:]
+    if number.gaps and number.spaced and number.crowded and not number.named:
+        return False
+    return plan.is_valid(86, digits) or number.named
+
+
+def _trunk(number: _Number) -> bool:
+    digits, named = number.digits, number.named
+    if not 9 <= len(digits) <= 12 or number.dated:
+        return False
+    national = digits[1:]
+    reserved = _RESERVED.fullmatch(digits) is not None
+    if not reserved and not any(plan.is_valid(code, national) for code in _HOME):
+        return False
+    if named:
+        return True
+    if not number.gaps and not number.closed:
+        return reserved or _bare_mobile(digits)
+    pairs = len(number.groups) >= 4 and all(end - start <= 2 for start, end in number.groups)
+    return not (pairs or (number.spaced and (number.crowded or b"." in number.gaps)))
+
+
+def _bare_mobile(digits: str) -> bool:
+    national = digits[1:]
+    return (
+        (digits[1] == "7" and len(digits) == 11 and plan.is_valid(44, national))
+        or (digits[1] == "1" and digits[2] in "567" and plan.is_valid(49, national))
+        or (digits[1] in "6789" and len(digits) == 11 and plan.is_valid(91, national))
+    )
+
+
+def _split91(number: _Number) -> bool:
+    if not plan.is_valid(91, number.digits[-10:]):
+        return False
+    return number.named or (not number.crowded and (len(number.digits) == 12 or not number.spaced))
+
+
+def _free(number: _Number) -> bool:
+    digits = number.digits
+    if not (number.gaps or number.named) or (number.spaced and number.crowded and not number.named):
+        return False
+    return any(plan.is_valid(code, digits) for code in (86, 91))
+
+
+def _bare(number: _Number) -> bool:
+    digits = number.digits
+    return number.named and (plan.is_valid(1, digits[-10:]) or (len(digits) == 10 and plan.is_valid(91, digits)))
+
+
+def _local(number: _Number) -> bool:
+    year = len(number.digits) == 8 and number.digits[:2] in ("19", "20")
+    return number.near and not year and not number.crowded
+
+
+_JUDGES = {
+    "plus": _plus, "zeros": _zeros, "nanp": _nanp, "mobile86": _mobile86, "trunk": _trunk, "split91": _split91,
+    "free": _free, "bare": _bare, "local": _local,
+}  # fmt: skip
+
+
+def _likely(number: _Number) -> bool:
+    """Whether a number that no plan assigns still has the length of one, where its form leaves little doubt."""
+    digits = number.digits
+    if number.form == "trunk":
+        fits = 9 <= len(digits) <= 12 and any(plan.is_possible(code, digits[1:]) for code in _HOME)
+        return number.named and not number.dated and fits
+    if number.form == "zeros":
+        if not (number.named or _RESERVED.fullmatch(digits[4:])):
+            return False
+        digits = digits[3:] if digits.startswith("011") else digits[2:]
+    parts = plan.split_code(digits)
+    return parts is not None and len(digits) >= 9 and plan.is_possible(parts[0], parts[1].removeprefix("0"))
+
+
+def _linked(folded: bytes, start: int, previous: int, form: str) -> bool:
+    """Whether the number continues something before it: a decimal, a path, an identifier, a time."""
+    before, beyond = byte_at(folded, start - 1), byte_at(folded, start - 2)
+    if before in (0x2D, DASH):
+        return is_word(beyond)
+    if before in b"./:":
+        return is_digit(beyond) and not (before == 0x2F and previous == start - 1)
+    return before == 0x2C and is_digit(beyond) and form in ("bare", "local", "trunk") and previous != start - 1
+
+
+def _named(text: str, start: int) -> tuple[bool, bool, bool]:
+    """Return (a phone word stands before, it stands right before, a word for another kind of number right before)."""
+    head = text[max(0, start - _NAMED) : start]
+    phone = other = -1
+    for match in _WORD.finditer(head):
+        phone = match.end()
+    for match in _OTHER.finditer(head):
+        other = match.end()
+    right = max(phone, other)
+    near = right >= 0 and not any(c.isalnum() for c in head[right:].replace("号码", "").replace("是", "")[:-1])
+    named = phone > other
+    return named, named and near, other > phone and near
+
+
+def _end(form: str, text: str, folded: bytes, end: int) -> int | None:
+    """Return the end with an extension, or None where the number goes on or is an amount."""
+    extension = _EXTENSION.match(text, end) or (form in ("trunk", "free") and _DIRECT.match(text, end))
+    if extension:
+        end = extension.end()
+    after, beyond = byte_at(folded, end), byte_at(folded, end + 1)
+    if is_word(after) or _AFTER.match(text, end):
+        return None
+    if after in (0x2D, DASH) and is_word(beyond):
+        return None
+    if after == 0x2E and is_digit(beyond):
+        return None
+    return end
