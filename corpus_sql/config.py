@@ -15,6 +15,7 @@ import re
 import tomllib
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -94,14 +95,16 @@ class Config:
 def load(path: Path, *, stage_keys: Mapping[str, set[str]], default: Path) -> Config:
     """Read and check a config.
 
-    stage_keys: for every stage there is, the config keys that its header declares. default: configs/default.toml; the
-    JSON Schema is read from the folder schemas/ next to its folder.
+    stage_keys: for every stage there is, the config keys that its header declares. default: configs/default.toml; a
+    profiles.toml beside it is laid over it, and the JSON Schema is read from the folder schemas/ next to its folder.
     Raises ConfigError with every problem found; each names file, line, table and key.
     """
     path, default = Path(path), Path(default)
     content = _read(path)
-    user, lines = _parse(path, content)
-    base, _ = _parse(default, _read(default))
+    text = _text(path, content)
+    user = _toml(path, text)
+    lines = key_lines(text.replace("\r\n", "\n"))
+    base = copy.deepcopy(_built_in(default))
     schema = _schema(default.parent.parent / "schemas" / "corpus-config.schema.json", stage_keys, base)
 
     problems: dict[Where, list[Problem]] = {}
@@ -162,7 +165,7 @@ def _read(path: Path) -> bytes:
         raise ConfigError(Problem(str(path), f"cannot be read: {error.strerror}")) from None
 
 
-def _parse(path: Path, content: bytes) -> tuple[dict[str, Any], dict[Where, int]]:
+def _text(path: Path, content: bytes) -> str:
     try:
         text = content.decode("utf-8")
     except UnicodeDecodeError as error:
@@ -172,8 +175,12 @@ def _parse(path: Path, content: bytes) -> tuple[dict[str, Any], dict[Where, int]
     if text.startswith("\ufeff"):
         fix = "TOML begins without one: save the file as UTF-8 without BOM."
         raise ConfigError(Problem(f"{path}:1", "the file begins with a byte order mark", fix))
+    return text
+
+
+def _toml(path: Path, text: str) -> dict[str, Any]:
     try:
-        document = tomllib.loads(text)
+        return tomllib.loads(text)
     except tomllib.TOMLDecodeError as error:
         what, _, place = str(error).rpartition(" (at ")
         position = re.fullmatch(r"line (\d+), column (\d+)\)", place)
@@ -183,7 +190,13 @@ def _parse(path: Path, content: bytes) -> tuple[dict[str, Any], dict[Where, int]
         raise ConfigError(Problem(str(path), f"is not TOML: {str(error).partition(':')[0]}")) from None
     except RecursionError:
         raise ConfigError(Problem(str(path), "is nested too deeply")) from None
-    return document, key_lines(text.replace("\r\n", "\n"))
+
+
+@cache
+def _built_in(default: Path) -> dict[str, Any]:
+    profiles = default.with_name("profiles.toml")
+    base = _toml(default, _text(default, _read(default)))
+    return _merged(base, _toml(profiles, _text(profiles, _read(profiles)))) if profiles.exists() else base
 
 
 def _schema(path: Path, stage_keys: Mapping[str, set[str]], base: Mapping[str, Any]) -> dict[str, Any]:
@@ -278,6 +291,14 @@ def _resolved(base: Mapping[str, Any], user: Mapping[str, Any], schema: dict[str
             layers = _scalars(built_in) | built_in.get(lang, {}) | _scalars(own) | own.get(lang, {})
             values[name][lang] = _switched(layers)
     return values
+
+
+def _merged(below: Mapping[str, Any], above: Mapping[str, Any]) -> dict[str, Any]:
+    merged = dict(below)
+    for key, value in above.items():
+        both = isinstance(value, dict) and isinstance(below.get(key), dict)
+        merged[key] = _merged(below[key], value) if both else value
+    return merged
 
 
 def _scalars(table: Mapping[str, Any]) -> dict[str, Any]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 import tomllib
+from bisect import bisect_right
 from collections.abc import Mapping
 
 Where = tuple[str, ...]  # ("gopher", "zh", "min_n_words")
@@ -26,6 +27,7 @@ def key_lines(text: str) -> dict[Where, int]:
     lines: dict[Where, int] = {}
     table: Where = ()
     at = 0
+    starts = [match.end() for match in re.finditer("\n", text)]
     while at < len(text):
         if text[at].isspace():
             at += 1
@@ -33,11 +35,11 @@ def key_lines(text: str) -> dict[Where, int]:
             at = _line_end(text, at)
         elif text[at] == "[":
             table, end = _key(text, at + (2 if text.startswith("[[", at) else 1))
-            lines.setdefault(table, text.count("\n", 0, at) + 1)
+            lines.setdefault(table, bisect_right(starts, at) + 1)
             at = _line_end(text, end)
         else:
             key, end = _key(text, at)
-            line = text.count("\n", 0, at) + 1
+            line = bisect_right(starts, at) + 1
             for n in range(1, len(key) + 1):
                 lines.setdefault(table + key[:n], line)
             at = _value_end(text, end + 1)

@@ -22,6 +22,11 @@ SCHEMA = json.loads((ROOT / "schemas" / "corpus-config.schema.json").read_text("
 STAGES = {stage: set() for stage in ("lang", "repetition", "ppl", "exact_dedup", "near_dedup", "decontaminate", "pii")}
 STAGES |= {"gopher": {"min_n_words", "max_n_words"}, "recipes": {"max_n_spoons", "marker"}}
 
+
+def _whole_text() -> str:
+    """The built-in layer: default.toml, and the language profiles where they stand in a file of their own."""
+    return "\n".join(path.read_text("utf-8") for path in (DEFAULT, DEFAULT.with_name("profiles.toml")) if path.exists())
+
 SMALL = """\
 dataset = "demo"
 version = "v1"
@@ -249,6 +254,10 @@ ONE_MISTAKE = {
         "[gopher.zx]\nmin_n_words = 3",
         "corpus.toml:5: [gopher.zx]: is not a language: two letters of ISO 639-1, or und",
     ),
+    "a language's own score, which the stage would not read": (
+        "[lang.zh]\nmin_score = 0.8",
+        "corpus.toml:5: [lang.zh]: is a table, but [lang] is the same for all languages",
+    ),
     "a language where all are treated alike": (
         "[near_dedup.zh]\nbands = 8",
         "corpus.toml:5: [near_dedup.zh]: is a table, but [near_dedup] is the same for all languages",
@@ -289,8 +298,8 @@ ONE_MISTAKE = {
         "    No document would pass.",
     ),
     "a minimum above the built-in maximum": (
-        "[gopher.zh]\nmin_n_words = 100001",
-        "corpus.toml:6: [gopher.zh] min_n_words: min_n_words = 100001 is more than max_n_words = 100000 for zh\n"
+        "[gopher.hi]\nmin_n_words = 100001",
+        "corpus.toml:6: [gopher.hi] min_n_words: min_n_words = 100001 is more than max_n_words = 100000 for hi\n"
         "    No document would pass.",
     ),
     # names
@@ -548,12 +557,22 @@ def test_default_toml_holds_every_default_of_the_schema():
 
 def test_default_toml_names_every_key_and_table_of_the_schema():
     """Keys without a default stand there as comments."""
-    text = DEFAULT.read_text("utf-8")
+    text = _whole_text()
     for key, rule in SCHEMA["properties"].items():
         is_table = rule.get("type") == "object" or rule.get("$ref") == "#/$defs/stage"
         assert f"\n[{key}]" in text if is_table else f"\n{key} = " in text or f"\n# {key} = " in text, key
         for inner in rule.get("properties", ()):
             assert f"\n{inner} = " in text or f"\n# {inner} = " in text, f"[{key}] {inner}"
+
+
+def test_the_built_in_limits_contradict_neither_themselves_nor_each_other(read):
+    """All built-in stages in one build, with their keys declared by what is built in."""
+    config = read(SMALL.replace("[]", '["gopher", "repetition", "ppl"]'))
+    for stage in config.stages:
+        for lang, limits in config.limits(stage).items():
+            lows = [key for key in limits if key.startswith("min_")]
+            crossed = [low for low in lows if limits[low] > limits.get("max_" + low[4:], limits[low])]
+            assert crossed == [], f"[{stage}.{lang}]"
 
 
 def test_default_toml_is_valid_but_for_the_required_keys():
