@@ -95,7 +95,7 @@ def _demo_sources(shipped: Path, corpus: Path) -> list[Path]:
             for line in document_file.read_bytes().removesuffix(b"\n").split(b"\n"):
                 writer.write(line)
             writer.close()
-            entries = writer.publish(corpus / "raw", source.source_id, document_file.parent.name)
+            entries = writer.publish(corpus / "raw", document_file.parent.name)
         ledger.write_source(path, dataclasses.replace(source, files=entries))
         written += [corpus / "raw" / one.path for one in entries]
     return written + ([path] if written else [])

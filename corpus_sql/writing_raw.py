@@ -40,8 +40,8 @@ class _Hashed:
 class PartWriter:
     """Lines into numbered parts in one folder, which nobody reads yet; `publish` gives them their names."""
 
-    def __init__(self, folder: Path, part_bytes: int = PART_BYTES):
-        self.folder, self.part_bytes = folder, part_bytes
+    def __init__(self, source_id: str, folder: Path, part_bytes: int = PART_BYTES):
+        self.source_id, self.folder, self.part_bytes = source_id, folder, part_bytes
         self.parts: list[tuple[Path, str, int]] = []  # path, SHA-256, bytes
         self._open: _Hashed | None = None
         self._stream = None
@@ -72,12 +72,12 @@ class PartWriter:
         if self._open is not None:
             self._finish()
 
-    def publish(self, raw: Path, source_id: str, day: str) -> tuple[LedgerFile, ...]:
+    def publish(self, raw: Path, day: str) -> tuple[LedgerFile, ...]:
         """Move the parts to their place below `raw`, numbered after those that lie there; return their ledger entries.
 
         No file that lies there is touched: those of an earlier import may be superseded, but are still there.
         """
-        target = raw / source_id / day
+        target = raw / self.source_id / day
         target.mkdir(parents=True, exist_ok=True)
         taken = [int(match[1]) for name in os.listdir(target) if (match := _NAME.fullmatch(name))]
         first = max(taken, default=-1) + 1
@@ -88,7 +88,7 @@ class PartWriter:
         for number, (path, sha256, size) in enumerate(self.parts, start=first):
             name = f"part-{number:05d}.jsonl.zst"
             os.rename(path, target / name)
-            entries.append(LedgerFile(f"{source_id}/{day}/{name}", sha256, size))
+            entries.append(LedgerFile(f"{self.source_id}/{day}/{name}", sha256, size))
         files.sync(target)
         files.sync(target.parent)
         return tuple(entries)
@@ -109,7 +109,7 @@ def parts(raw: Path, source_id: str, named: Collection[str], part_bytes: int = P
         if strange := [Problem(str(raw / name), what, fix) for name in names if name not in named]:
             raise ConfigError(strange)
         folder = Path(tempfile.mkdtemp(prefix=".unfinished-", dir=home))
-        writer = PartWriter(folder, part_bytes)
+        writer = PartWriter(source_id, folder, part_bytes)
         try:
             yield writer
         finally:

@@ -1,0 +1,124 @@
+"""From a record of an input file to a raw line, as `import` does it: which field becomes what."""
+
+from __future__ import annotations
+
+import datetime
+import json
+import re
+from dataclasses import dataclass
+from typing import Any
+from urllib.parse import quote
+
+from corpus_sql import raw_line
+from corpus_sql.errors import Problem
+from corpus_sql.import_inputs import Bad, Input, Record
+from corpus_sql.raw_fields import Fault, rfc3339
+from corpus_sql.validation import shown
+
+
+@dataclass(frozen=True)
+class Fields:
+    """How fields are named and what all documents have in common."""
+
+    text: str
+    id: str
+    license_spdx: str
+    fetched_at: str | None  # None: the field's, else `day`
+    day: str  # yyyy-mm-dd
+    url: str | None
+    alone: bool  # one input file
+
+
+class Unfit(ValueError):
+    """A record that cannot be imported; the message says why."""
+
+
+def document(one: Input, record: Record | Bad, fields: Fields) -> dict[str, Any]:
+    """Return the raw document of a record: the known keys in their order, then the others as they came.
+
+    Raises Unfit.
+    """
+    if isinstance(record, Bad):
+        raise Unfit(record.what)
+    given = dict(record.fields)
+    if fields.text not in given:
+        has = ", ".join(list(given)[:10]) or "none"
+        raise Unfit(f"has no field {shown(fields.text)} for the text; its fields: {has}")
+    text = given.pop(fields.text)
+    if "text" in given:
+        raise Unfit(f'has a field "text" besides {shown(fields.text)}')
+    url, license_spdx = given.pop("url", None), given.pop("license_spdx", None)
+    if license_spdx is not None and license_spdx != fields.license_spdx:
+        what = f"license_spdx is {shown(license_spdx)}, not {shown(fields.license_spdx)}: one source has one licence"
+        raise Unfit(what)
+    known = {
+        "url": _url(one, record.number, fields) if url is None else url,
+        "fetched_at": _fetched_at(given.pop("fetched_at", None), fields),
+        "license_spdx": fields.license_spdx,
+        "text": text,
+    }
+    record_id, name = given.pop("source_record_id", None), "source_record_id"
+    if record_id is None and fields.id:
+        record_id, name = given.pop(fields.id, None), fields.id
+    if type(record_id) is int:
+        record_id = str(record_id)
+    if record_id is not None and type(record_id) is not str:
+        raise Unfit(f"{name} is {shown(record_id)}, neither a string nor a whole number")
+    if record.number is None or record_id is not None:
+        known["source_record_id"] = record_id or one.name
+    return {**known, **given}
+
+
+def line(document: dict[str, Any], max_bytes: int) -> tuple[bytes, bool]:
+    """Return a raw line and whether it has a text, as the reader of raw files sees it; an empty text is let pass.
+
+    Raises Unfit for what the reader would quarantine for any other reason.
+    """
+    try:
+        text = json.dumps(document, ensure_ascii=False, separators=(",", ":"), allow_nan=False)
+    except ValueError:
+        raise Unfit("holds a number that is larger than any double") from None
+    content = text.encode()
+    if len(content) > max_bytes:
+        raise Unfit(f"makes a raw line of {len(content)} bytes, more than {max_bytes} (max_line_bytes of the config)")
+    read = raw_line.parse(content, document["license_spdx"])
+    if isinstance(read, Fault) and read.reason not in ("empty_text", "null_text"):
+        raise Unfit(read.detail)
+    return content, not isinstance(read, Fault)
+
+
+def _url(one: Input, number: int | None, fields: Fields) -> str:
+    name = quote(one.name)
+    if fields.url:
+        name = fields.url if fields.alone else f"{fields.url.rstrip('/')}/{name}"
+    return name if number is None else f"{name}#{number}"
+
+
+def _fetched_at(given: Any, fields: Fields) -> str:
+    if fields.fetched_at is not None:
+        return fields.fetched_at
+    if given is None:
+        return f"{fields.day}T00:00:00Z"
+    if not isinstance(given, str) or not rfc3339(given):
+        raise Unfit(f"fetched_at is {shown(given)}, no RFC 3339 time with a zone")
+    return _utc(given)
+
+
+def time(fetched_at: str | None) -> tuple[str | None, list[Problem]]:
+    """Return the time in UTC; a date alone is its first second."""
+    if fetched_at is None:
+        return None, []
+    if re.fullmatch(r"[0-9]{4}-[0-9]{2}-[0-9]{2}", fetched_at):
+        fetched_at += "T00:00:00Z"
+    if not rfc3339(fetched_at):
+        fix = "Write a date, 2026-10-09, or a time with its zone, 2026-10-09T12:00:00Z."
+        return None, [Problem("--fetched-at", f"{shown(fetched_at)} is no RFC 3339 time", fix)]
+    return _utc(fetched_at), []
+
+
+def _utc(time: str) -> str:
+    """Return an RFC 3339 time as written if it ends in Z, else the same instant with Z."""
+    if time.endswith("Z"):
+        return time
+    moment = datetime.datetime.fromisoformat(time.upper()).astimezone(datetime.UTC)
+    return moment.replace(tzinfo=None).isoformat() + "Z"
