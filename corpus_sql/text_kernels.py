@@ -2,7 +2,8 @@
 
 What a character is
     A table over all code points, made from `unicodedata` and the block ranges below. White space is what `str.isspace`
-    says. A *word character* is a letter, mark or number (categories L, M, N).
+    says, and the Ethiopic word space U+1361, which older spelling sets in its place. A *word character* is a letter,
+    mark or number (categories L, M, N).
 
 What a word is
     A run of characters other than white space. Two groups of scripts write no spaces between words; each of their
@@ -114,6 +115,7 @@ def tables() -> tuple[np.ndarray, np.ndarray]:
         classes[first : last + 1][classes[first : last + 1] & LETTER != 0] |= CHARACTER_WORD
     for first, last in HANGUL_RANGES:
         classes[first : last + 1][classes[first : last + 1] & LETTER != 0] |= HANGUL
+    classes[0x1361] = SPACE
     classes[0xFF9E : 0xFF9F + 1] = MARK | WORD  # half-width voicing marks, letters by category
     classes[[ord(char) for char in BULLETS]] |= BULLET
     classes[[ord(char) for char in ".。…⋯"]] |= DOT
@@ -453,7 +455,7 @@ def count(texts: pa.Array, stop_words: pa.Array | None, repetition: bool) -> np.
     else:
         encoded = stop_words.dictionary_encode()
         which = np.array(encoded.indices.fill_null(-1), np.int32)
-        lists = [words.split() for words in encoded.dictionary.to_pylist()]
+        lists = [unicodedata.normalize("NFC", words).split() for words in encoded.dictionary.to_pylist()]
     arrays = [*utf8_buffers(texts), *tables(), stop_table(lists or [[]]), which]
     for i, array in enumerate(arrays):  # Arrow's buffers are read-only: one signature for all calls
         arrays[i] = array.view()

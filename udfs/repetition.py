@@ -12,7 +12,7 @@ from corpus_sql.functions import udf
 from corpus_sql.text_kernels import N_WORD_COUNTS, REPETITION_COUNTS, count
 
 # Lines and words are the denominators of some ratios, so that this measure stands on its own.
-_NAMES = ("n_words", "n_lines", *REPETITION_COUNTS)
+_NAMES = ("n_words", "n_character_words", "n_lines", *REPETITION_COUNTS)
 _STRUCT = pa.struct([(name, pa.int64()) for name in _NAMES])
 
 
@@ -30,6 +30,6 @@ def repetition_measure(texts: pa.Array) -> pa.Array:
     is not the first of its n-gram, each word once.
     """
     counts = count(texts, None, repetition=True)
-    chosen = counts[:, [0, 8, *range(N_WORD_COUNTS, counts.shape[1])]]
+    chosen = counts[:, [0, 1, 8, *range(N_WORD_COUNTS, counts.shape[1])]]
     columns = [pa.array(np.ascontiguousarray(column)) for column in chosen.T]
     return pa.StructArray.from_arrays(columns, fields=list(_STRUCT), mask=texts.is_null())

@@ -11,6 +11,7 @@
 --
 -- column: id VARCHAR | document
 -- column: n_words BIGINT | words
+-- column: n_character_words BIGINT | of them, words of one letter of a script without spaces
 -- column: n_lines BIGINT | lines
 -- column: n_visible_chars BIGINT | characters
 -- column: n_paragraphs BIGINT | paragraphs
@@ -43,6 +44,7 @@
 select
     id,
     n.n_words as n_words,
+    n.n_character_words as n_character_words,
     n.n_lines as n_lines,
     n.n_visible_chars as n_visible_chars,
     n.n_paragraphs as n_paragraphs,

@@ -5,6 +5,10 @@
 -- characters in repeated 5- to 10-grams. A value equal to the maximum is kept. How each is counted, where the paper
 -- leaves it open: measures.repetition. A text without words has no ratio and no hit here.
 --
+-- Five Han characters are three words and five Thai letters one, so that n-grams of one-letter words repeat in all
+-- prose: these languages have their own values (docs/language-profiles.md). An undetermined document most of whose
+-- words are such letters is judged as Chinese: whatever it is, the general values would drop it for its script.
+--
 -- config: max_dup_line_ratio | lines that stood before, of all lines
 -- config: max_dup_paragraph_ratio | paragraphs that stood before, of all paragraphs
 -- config: max_dup_line_char_ratio | characters in such lines, of all characters
@@ -37,4 +41,10 @@ select
     ]) }} as hits
 from {{ input }} as d
 join measures.repetition using (id)
-join relations.languages using (id)
+join (
+    select
+        l.id as id,
+        case when l.lang = 'und' and 2 * r.n_character_words > r.n_words then 'zh' else l.lang end as lang
+    from relations.languages as l
+    join measures.repetition as r using (id)
+) as judged_as using (id)
