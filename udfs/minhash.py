@@ -1,0 +1,331 @@
+"""MinHash signatures, LSH buckets, and the verified near-duplicate pairs among what shares a bucket.
+
+A shingle is so many tokens joined by one space. Its 32-bit hash is `minhash_hash32` of its UTF-8 bytes, and a signature
+equals that of datasketch 2.0 for that hash function:
+    MinHash(num_perm=num_perm, seed=1, hashfunc=minhash_hash32)         (scheme affine32)
+"""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Iterator
+from typing import NamedTuple
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+from numba import njit
+
+from corpus_sql.functions import stream_udf, udf
+from corpus_sql.near_pairs import flatten, unite, verify
+from corpus_sql.shingle_sets import distinct, sort_each
+from corpus_sql.tokens import gram_hash, hashes
+
+_SIGNATURE = pa.struct(
+    [
+        ("n_tokens", pa.int32()),
+        ("n_shingles", pa.int32()),
+        ("set_hash_a", pa.int64()),
+        ("set_hash_b", pa.int64()),
+        ("signature", pa.list_(pa.int32())),
+    ]
+)
+_COMPONENTS = pa.schema([("row_index", pa.int64()), ("root", pa.int64())])
+_VERIFIED = pa.schema(
+    [
+        ("component", pa.int64()),
+        ("a", pa.int64()),
+        ("b", pa.int64()),
+        ("jaccard", pa.float64()),
+        ("compared", pa.int64()),
+        ("capped", pa.int64()),
+    ]
+)
+_ROWS = 1 << 16  # rows per batch that leaves
+_BLOCK = 1 << 22  # shingles (8 bytes each) that are gathered before whole components are verified
+
+
+def minhash_hash32(shingle: bytes) -> int:
+    """Return the unsigned 32-bit hash of a shingle, given as its tokens joined by one space, in UTF-8."""
+    return gram_hash(shingle) >> 32
+
+
+@functools.cache
+def _permutations(num_perm: int) -> tuple[np.ndarray, np.ndarray]:
+    """Return datasketch's multipliers and summands for seed 1, uint32."""
+    generator = np.random.RandomState(1)
+    a = generator.randint(0, 1 << 31, num_perm, dtype=np.uint32) * np.uint32(2) + np.uint32(1)
+    return a, generator.randint(0, 1 << 32, num_perm, dtype=np.uint32)
+
+
+@udf(
+    args=("VARCHAR", "INTEGER", "INTEGER"),
+    returns="STRUCT(n_tokens INTEGER, n_shingles INTEGER, set_hash_a BIGINT, set_hash_b BIGINT, signature INTEGER[])",
+    requires=("numba", "numpy"),
+)
+def minhash_signature(texts: pa.Array, num_perm: pa.Array, shingle: pa.Array) -> pa.Array:
+    """Return the MinHash signature of each text's shingles.
+
+    num_perm: permutations; shingle: tokens per shingle; both constant. n_shingles counts distinct ones. Two equal sets
+    have the same set_hash_a and set_hash_b (two 64-bit sums over the shingles). signature: the num_perm minima as
+    32-bit bit views, empty for a text without tokens.
+    """
+    n = len(texts)
+    perms, width = _setting(num_perm, 1), _setting(shingle, 1)
+    a, b = _permutations(perms)
+    n_tokens, n_shingles = np.zeros(n, np.int32), np.zeros(n, np.int32)
+    sums = np.zeros((n, 2), np.uint64)
+    signatures = []
+    for found in hashes(texts):
+        rows = slice(found.first, found.first + len(found.starts))
+        shingles, offsets = distinct(found, width)
+        n_tokens[rows], n_shingles[rows] = found.ends - found.starts, np.diff(offsets)
+        minima = np.full((np.count_nonzero(n_shingles[rows]), perms), 0xFFFFFFFF, np.uint32)
+        _sign(shingles, offsets, a, b, minima, sums[rows])
+        signatures.append(minima.view(np.int32).ravel())
+    bounds = np.zeros(n + 1, np.int32)
+    np.cumsum(np.where(n_shingles > 0, perms, 0), out=bounds[1:])
+    minima = np.concatenate(signatures) if signatures else np.zeros(0, np.int32)
+    columns = [
+        pa.array(n_tokens),
+        pa.array(n_shingles),
+        pa.array(sums[:, 0].copy().view(np.int64)),
+        pa.array(sums[:, 1].copy().view(np.int64)),
+        pa.ListArray.from_arrays(pa.array(bounds), pa.array(minima)),
+    ]
+    return pa.StructArray.from_arrays(columns, fields=list(_SIGNATURE), mask=texts.is_null())
+
+
+@udf(args=("INTEGER[]", "INTEGER"), returns="BIGINT[]", requires=("numba", "numpy"))
+def minhash_bands(signatures: pa.Array, bands: pa.Array) -> pa.Array:
+    """Return the LSH buckets of each signature: one 64-bit hash per band, made of the band's number and its minima.
+
+    Two documents are candidates when they share a bucket. Raises ValueError if the signature does not divide into bands
+    of equal size. An empty signature has no bucket.
+    """
+    count = _setting(bands, 1)
+    bounds, minima = _list_parts(signatures, np.int32)
+    sizes = np.diff(bounds)
+    if np.any(sizes % count):
+        raise ValueError(f"{int(sizes.max())} permutations do not divide into {count} bands of equal size")
+    out = np.empty(np.count_nonzero(sizes) * count, np.int64)
+    _buckets(minima.view(np.uint32), bounds, count, out)
+    ends = np.zeros(len(bounds), np.int32)
+    np.cumsum(np.where(sizes > 0, count, 0), out=ends[1:])
+    return pa.ListArray.from_arrays(pa.array(ends), pa.array(out), mask=_mask(signatures))
+
+
+@udf(args=("VARCHAR", "INTEGER"), returns="BIGINT[]", requires=("numba", "numpy"))
+def minhash_shingles(texts: pa.Array, shingle: pa.Array) -> pa.Array:
+    """Return the distinct shingles of each text as 64-bit hashes (bit views), sorted ascending."""
+    width = _setting(shingle, 1)
+    parts, sizes = [np.zeros(0, np.int64)], [np.zeros(1, np.int64)]
+    for found in hashes(texts):
+        shingles, offsets = distinct(found, width)
+        parts.append(sort_each(shingles, offsets))
+        sizes.append(np.diff(offsets))
+    bounds = np.cumsum(np.concatenate(sizes)).astype(np.int32)
+    return pa.ListArray.from_arrays(pa.array(bounds), pa.array(np.concatenate(parts)), mask=_mask(texts))
+
+
+@stream_udf(returns=tuple((field.name, "BIGINT") for field in _COMPONENTS), requires=("numba", "numpy"))
+def minhash_components(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+    """From edges (a BIGINT, b BIGINT), numbers from 0, make (row_index, root) of each number that was met.
+
+    The root is the smallest number of the connected component. The order of the edges does not matter. Memory: 8 bytes
+    for each number up to the largest.
+    """
+    parent = np.full(1 << 10, -1, np.int64)
+    for batch in batches:
+        if batch.num_rows == 0:
+            continue
+        a, b = (np.array(batch.column(name), np.int64) for name in ("a", "b"))
+        top = int(max(a.max(), b.max()))
+        if top >= len(parent):
+            parent = np.concatenate([parent, np.full(max(top + 1, 2 * len(parent)) - len(parent), -1, np.int64)])
+        unite(parent, a, b)
+    flatten(parent)
+    rows = np.flatnonzero(parent >= 0)
+    yield from _batches(pa.record_batch([pa.array(rows), pa.array(parent[rows])], schema=_COMPONENTS))
+
+
+@stream_udf(
+    returns=(
+        ("component", "BIGINT"),
+        ("a", "BIGINT"),
+        ("b", "BIGINT"),
+        ("jaccard", "DOUBLE"),
+        ("compared", "BIGINT"),
+        ("capped", "BIGINT"),
+    ),
+    requires=("numba", "numpy"),
+)
+def minhash_verify(
+    batches: Iterator[pa.RecordBatch], jaccard_threshold: float, shingle: int, max_bucket: int | None = None
+) -> Iterator[pa.RecordBatch]:
+    """From candidates (component, row_index, buckets BIGINT[], text), in that order, make the pairs that hold.
+
+    A pair holds if both are in a bucket and the Jaccard similarity of their shingle sets reaches the threshold. The
+    rows (component, a, b, jaccard), a < b, connect exactly what all pairs that hold connect, without a cycle: whoever
+    is not united with the smallest member of a bucket is compared with all the others. After its pairs, each component
+    has a row of its own with a, b and jaccard null: compared, the comparisons that were made, and capped, the buckets
+    of more than max_bucket documents (None: no limit) that were compared with their smallest member only although not
+    all were united with it. Only there can a pair that holds be missed.
+
+    Memory: the shingles of one component, or of _BLOCK shingles of whole small ones, 8 bytes each.
+    """
+    limit = np.iinfo(np.int64).max if max_bucket is None else max_bucket
+    parts: list[_Part] = []
+    gathered = 0
+    for batch in batches:
+        if batch.num_rows == 0:
+            continue
+        part = _part(batch, shingle)
+        last = part.components[-1]
+        if gathered >= _BLOCK and parts[0].components[0] != last:
+            block = _joined([*parts, part])
+            cut = int(np.searchsorted(block.components, last))
+            yield from _batches(_verified(_rows(block, 0, cut), float(jaccard_threshold), limit))
+            parts = [_rows(block, cut, len(block.components))]
+            gathered = len(parts[0].sets)
+        else:
+            parts.append(part)
+            gathered += len(part.sets)
+    if parts:
+        yield from _batches(_verified(_joined(parts), float(jaccard_threshold), limit))
+
+
+class _Part(NamedTuple):
+    """Candidates: numbers, sorted shingle sets and buckets, the latter two flat with their sizes per document."""
+
+    components: np.ndarray
+    row_indexes: np.ndarray
+    sets: np.ndarray
+    set_sizes: np.ndarray
+    buckets: np.ndarray
+    bucket_sizes: np.ndarray
+
+
+def _part(batch: pa.RecordBatch, shingle: int) -> _Part:
+    sets, sizes = [], []
+    for found in hashes(batch.column("text")):
+        shingles, offsets = distinct(found, shingle)
+        sets.append(sort_each(shingles, offsets).copy())
+        sizes.append(np.diff(offsets))
+    bounds, buckets = _list_parts(batch.column("buckets"), np.int64)
+    numbers = (np.array(batch.column(name), np.int64) for name in ("component", "row_index"))
+    return _Part(*numbers, np.concatenate(sets), np.concatenate(sizes), buckets, np.diff(bounds))
+
+
+def _joined(parts: list[_Part]) -> _Part:
+    return _Part(*(np.concatenate(column) for column in zip(*parts, strict=True)))
+
+
+def _rows(part: _Part, start: int, end: int) -> _Part:
+    sets = slice(part.set_sizes[:start].sum(), part.set_sizes[:end].sum())
+    buckets = slice(part.bucket_sizes[:start].sum(), part.bucket_sizes[:end].sum())
+    rows = slice(start, end)
+    return _Part(
+        part.components[rows],
+        part.row_indexes[rows],
+        part.sets[sets].copy(),
+        part.set_sizes[rows],
+        part.buckets[buckets],
+        part.bucket_sizes[rows],
+    )
+
+
+def _verified(part: _Part, threshold: float, limit: int) -> pa.RecordBatch:
+    n = len(part.components)
+    offsets = np.zeros(n + 1, np.int64)
+    np.cumsum(part.set_sizes, out=offsets[1:])
+    members = np.repeat(np.arange(n), part.bucket_sizes)
+    order = np.lexsort((members, part.buckets))
+    a, b, jaccard = np.zeros(n, np.int64), np.zeros(n, np.int64), np.zeros(n)
+    compared, capped = np.zeros(n, np.int64), np.zeros(n, np.int64)
+    counters = a, b, jaccard, compared, capped
+    found = verify(part.sets, offsets, part.buckets[order], members[order], threshold, limit, *counters)
+    firsts = np.flatnonzero(np.diff(part.components, prepend=part.components[0] - 1))
+    component = np.concatenate([part.components[a[:found]], part.components[firsts]])
+    place = np.lexsort((np.concatenate([b[:found], np.full(len(firsts), n)]), component))
+    is_pair = np.arange(len(component)) < found
+    pad = np.zeros(len(firsts), np.int64)
+    columns = (
+        (component, np.zeros(len(component), np.bool_)),
+        (np.concatenate([part.row_indexes[a[:found]], pad]), ~is_pair),
+        (np.concatenate([part.row_indexes[b[:found]], pad]), ~is_pair),
+        (np.concatenate([jaccard[:found], pad]), ~is_pair),
+        (np.concatenate([b[:found], np.add.reduceat(compared, firsts)]), is_pair),
+        (np.concatenate([b[:found], np.add.reduceat(capped, firsts)]), is_pair),
+    )
+    return pa.record_batch([pa.array(v[place], mask=mask[place]) for v, mask in columns], schema=_VERIFIED)
+
+
+def _batches(batch: pa.RecordBatch) -> Iterator[pa.RecordBatch]:
+    for start in range(0, batch.num_rows, _ROWS):
+        yield batch.slice(start, _ROWS)
+
+
+def _setting(constant: pa.Array, minimum: int) -> int:
+    """Return the value of a constant argument; an empty batch has none, and any value serves it."""
+    value = constant[0].as_py() if len(constant) else minimum
+    if value is None or value < minimum:
+        raise ValueError(f"{value} is below {minimum}")
+    return value
+
+
+def _list_parts(lists: pa.Array, dtype: type) -> tuple[np.ndarray, np.ndarray]:
+    """Return (bounds int64[n + 1] from 0, values) of a list array; a null list is empty."""
+    bounds = np.zeros(len(lists) + 1, np.int64)
+    np.cumsum(np.asarray(pc.fill_null(pc.list_value_length(lists), 0)), out=bounds[1:])
+    return bounds, np.array(lists.flatten(), dtype)
+
+
+def _mask(array: pa.Array) -> pa.Array | None:
+    return array.is_null() if array.null_count else None
+
+
+@njit(nogil=True, cache=True)
+def _sign(shingles, offsets, a, b, minima, sums):
+    """Lower minima (one row per text that has shingles) and fill sums, both over all shingles of each text."""
+    row = 0
+    for i in range(len(offsets) - 1):
+        if offsets[i] == offsets[i + 1]:
+            continue
+        first = np.uint64(0)
+        second = np.uint64(0)
+        signature = minima[row]
+        row += 1
+        for j in range(offsets[i], offsets[i + 1]):
+            h = shingles[j]
+            first += h
+            second += (h ^ (h >> np.uint64(29))) * np.uint64(0xBF58476D1CE4E5B9) ^ (h >> np.uint64(32))
+            # fmix32, then one multiply-add per permutation: datasketch's affine32
+            m = h >> np.uint64(32)
+            m ^= m >> np.uint64(16)
+            m = (m * np.uint64(0x85EBCA6B)) & np.uint64(0xFFFFFFFF)
+            m ^= m >> np.uint64(13)
+            m = (m * np.uint64(0xC2B2AE35)) & np.uint64(0xFFFFFFFF)
+            m ^= m >> np.uint64(16)
+            mixed = np.uint32(m)
+            for k in range(len(a)):
+                signature[k] = min(signature[k], np.uint32(a[k] * mixed + b[k]))
+        sums[i, 0] = first
+        sums[i, 1] = second
+
+
+@njit(nogil=True, cache=True)
+def _buckets(minima, bounds, bands, out):
+    """Hash each band of each signature: fmix64(h ^ value) per value, from the band's number."""
+    w = 0
+    for i in range(len(bounds) - 1):
+        rows = (bounds[i + 1] - bounds[i]) // bands
+        for band in range(bands if rows else 0):
+            h = np.uint64(band + 1)
+            for k in range(bounds[i] + band * rows, bounds[i] + (band + 1) * rows):
+                h ^= np.uint64(minima[k])
+                h = (h ^ (h >> np.uint64(33))) * np.uint64(0xFF51AFD7ED558CCD)
+                h = (h ^ (h >> np.uint64(33))) * np.uint64(0xC4CEB9FE1A85EC53)
+                h ^= h >> np.uint64(33)
+            out[w] = np.int64(h)
+            w += 1
