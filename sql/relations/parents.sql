@@ -4,7 +4,7 @@
 -- column: named VARCHAR | the parent as its raw line names it
 -- column: parent VARCHAR | that document's id, null when it lies in no raw file
 with
-    named as (
+    links as (
         select id, source_id, unnest(parent_ids) as named
         from read.documents
         where parent_ids is not null
@@ -16,9 +16,9 @@ with
         group by source_id, source_record_id
     )
 select
-    named.id as id,
-    named.named as named,
+    links.id as id,
+    links.named as named,
     coalesce(records.id, documents.id) as parent
-from named
-left join records on records.source_id = named.source_id and records.source_record_id = named.named
-left join read.documents as documents on documents.id = named.named
+from links
+left join records on records.source_id = links.source_id and records.source_record_id = links.named
+left join read.documents as documents on documents.id = links.named
