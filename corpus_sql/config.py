@@ -80,7 +80,7 @@ class Config:
         """
         found, problems = set(), []
         for pattern in self.values["decontaminate"].get("protected", ()):
-            paths = glob.glob(os.path.join(glob.escape(str(self.path.absolute().parent)), pattern), recursive=True)
+            paths = glob.glob(os.path.join(glob.escape(str(self.path.resolve().parent)), pattern), recursive=True)
             files = [Path(os.path.abspath(path)) for path in paths if os.path.isfile(path)]
             if not files:
                 fix = "Relative patterns start at the folder of the config file."
@@ -106,6 +106,9 @@ def load(path: Path, *, stage_keys: Mapping[str, set[str]], default: Path) -> Co
     lines = key_lines(text.replace("\r\n", "\n"))
     base = copy.deepcopy(_built_in(default))
     schema = _schema(default.parent.parent / "schemas" / "corpus-config.schema.json", stage_keys, base)
+    if taken := sorted({*_PLAIN, *_scalars_of(schema)} & set(stage_keys)):
+        fix = "Call the stage otherwise."
+        raise ConfigError(Problem(f"sql/stages/{name}.sql", "the config has a key of this name", fix) for name in taken)
 
     problems: dict[Where, list[Problem]] = {}
 
@@ -219,6 +222,11 @@ def _schema(path: Path, stage_keys: Mapping[str, set[str]], base: Mapping[str, A
     return schema
 
 
+def _scalars_of(schema: dict[str, Any]) -> list[str]:
+    """The keys at the top that are no tables."""
+    return [key for key, rule in schema["properties"].items() if rule.get("type") != "object"]
+
+
 def _keys(table: Any) -> set[str]:
     found: set[str] = set()
     for key, value in table.items() if isinstance(table, dict) else ():
@@ -241,7 +249,7 @@ def _rephrased(finding: Any, user: Any, schema: dict[str, Any], stage_keys: Mapp
         if isinstance(value, dict):
             tables = {*stage_keys, *_PLAIN}
             return "there is no stage and no table of this name", did_you_mean(key, tables)
-        tops = [name for name, rule in schema["properties"].items() if rule.get("type") != "object"]
+        tops = _scalars_of(schema)
         close = nearest(key, tops)
         inside = [f"[{table}]" for table, rule in schema["properties"].items() if key in rule.get("properties", ())]
         if not close and inside:
@@ -393,7 +401,8 @@ def _crossed(stage: str, user: Mapping[str, Any], table: Mapping[str, Any]) -> I
 
 
 def _resolve(config: Path, path: str) -> Path:
-    return Path(os.path.abspath(config.absolute().parent / path))
+    """Start where the config file lies, not where a link to it does: there its project is."""
+    return Path(os.path.abspath(config.resolve().parent / path))
 
 
 def _where(path: Path, lines: Mapping[Where, int], where: Where) -> str:

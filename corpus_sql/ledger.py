@@ -99,7 +99,8 @@ class Gate:
 def read_ledger(path: Path) -> dict[str, Source]:
     """Return the rows of a ledger by source id, in the order of the file.
 
-    Raises ConfigError with every problem in it, each with its line. Whether a source may be used is for `gate` to say.
+    Raises RefusedError where there is no ledger, ConfigError with every problem in it, each with its line. Whether a
+    source may be used is for `gate` to say.
     """
     rows, problems = _read_rows(Path(path))
     if problems:

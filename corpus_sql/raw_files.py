@@ -150,21 +150,22 @@ def check_hashes(files: list[RawFile], *, threads: int = 1, progress: Progress |
     """Read every file once and compare its SHA-256 with the ledger's; raises ConfigError with all that differ."""
     total = sum(file.bytes for file in files)
 
-    def sha256(file: RawFile) -> str:
+    def compare_one(file: RawFile) -> Problem | None:
         digest = hashlib.sha256()
-        with open(file.path, "rb") as stream:
-            while chunk := stream.read(_CHUNK):
-                digest.update(chunk)
-                if progress:
-                    progress(file.name, len(chunk), total)
-        return digest.hexdigest()
+        try:
+            with open(file.path, "rb") as stream:
+                while chunk := stream.read(_CHUNK):
+                    digest.update(chunk)
+                    if progress:
+                        progress(file.name, len(chunk), total)
+        except OSError as error:
+            return Problem(file.name, f"cannot be read: {error.strerror}")
+        found = digest.hexdigest()
+        if found == file.sha256:
+            return None
+        return Problem(file.name, f"has the SHA-256 {found}, the ledger says {file.sha256}", _CHANGED)
 
     with ThreadPoolExecutor(max(1, threads)) as pool:
-        digests = list(pool.map(sha256, files))
-    problems = [
-        Problem(file.name, f"has the SHA-256 {digest}, the ledger says {file.sha256}", _CHANGED)
-        for file, digest in zip(files, digests, strict=True)
-        if digest != file.sha256
-    ]
+        problems = [problem for problem in pool.map(compare_one, files) if problem]
     if problems:
         raise ConfigError(problems)

@@ -81,9 +81,11 @@ def did_you_mean(word: Any, known: Iterable[str]) -> str:
 
 
 def shown(value: Any) -> str:
-    """Return a value as it would be written, cut to 60 characters."""
+    """Return a value as it would be written, cut to about 60 characters."""
     if isinstance(value, (datetime.date, datetime.time)):
         return value.isoformat()
+    if isinstance(value, str) and len(value) > 58:
+        value = value[:55] + "..."
     text = json.dumps(value, ensure_ascii=False, default=str)
     return text if len(text) <= 60 else text[:57] + "..."
 

@@ -8,6 +8,8 @@ import tomllib
 from pathlib import Path
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 from jsonschema import Draft202012Validator
 
 from corpus_sql.config import Config, load
@@ -409,6 +411,11 @@ ONE_MISTAKE = {
         "[split]\nval_permille = 1001",
         "corpus.toml:6: [split] val_permille: is 1001, more than 1000",
     ),
+    "a path that no system has": (
+        '[paths]\nartifacts = "a\\u0000b"',
+        'corpus.toml:6: [paths] artifacts: is "a\\u0000b", not a path',
+    ),
+    "an empty path": ('[paths]\nartifacts = ""', 'corpus.toml:6: [paths] artifacts: is "", not a path'),
     "a work folder that holds the artifacts": (
         '[paths]\nwork = "."',
         "corpus.toml:6: [paths] work: may be deleted at any time, so it can neither hold artifacts nor lie in its "
@@ -520,6 +527,63 @@ def test_a_config_with_a_byte_order_mark(complaint):
     )
 
 
+def test_a_linked_config_belongs_to_the_folder_of_its_file(read, tmp_path):
+    """As the project does, whose sql/ and udfs/ lie there."""
+    read(SMALL)
+    (tmp_path / "elsewhere").mkdir()
+    (tmp_path / "elsewhere" / "link.toml").symlink_to(tmp_path / "corpus.toml")
+    config = load(Path("elsewhere/link.toml"), stage_keys=STAGES, default=DEFAULT)
+    assert config.path == Path("elsewhere/link.toml")
+    assert config.artifacts == tmp_path / "artifacts"
+
+
+@pytest.mark.parametrize("name", ["split", "sources"])
+def test_a_stage_cannot_be_called_like_a_key_of_the_config(read, name):
+    read(SMALL)
+    with pytest.raises(ConfigError) as caught:
+        load(Path("corpus.toml"), stage_keys=STAGES | {name: set()}, default=DEFAULT)
+    assert str(caught.value) == (
+        f"sql/stages/{name}.sql: the config has a key of this name\n    Call the stage otherwise."
+    )
+
+
+# TOML values that hold what looks like a key, a table, a comment or an end
+TRICKY = [
+    "1",
+    '"a = 1"',
+    "'# no comment'",
+    r'"\"]"',
+    "[1, 2]",
+    "[\n  [1], # ]\n  ['[x]'],\n]",
+    '{ a = 1, "b]" = "}" }',
+    '"""\n[table]\nkey = 1\n"""',
+    "'''\nkey = '1'\n'''",
+    '"""a\\\n  b"""',
+    r'"""quote ""\""" """',
+    '"""two quotes at the end"""""',
+    "2026-10-09 12:00:00",
+]
+
+
+BEFORE = ["", "[t.{}]", "  # c = 1", "[[r{}]]"]
+
+
+@given(st.lists(st.tuples(st.sampled_from(BEFORE), st.sampled_from(TRICKY)), max_size=12))
+def test_lines_of_keys_whatever_stands_between_them(entries):
+    text, table, expected = "", (), {}
+    for i, (before, value) in enumerate(entries):
+        line = text.count("\n") + 1
+        header = before.format(i)
+        text += header + "\n"
+        if header.startswith("["):
+            table = tuple(header.strip("[]").split("."))
+            expected[table] = line
+        text += f"k{i} = {value} # end\n"
+        expected[*table, f"k{i}"] = line + 1
+    tomllib.loads(text)
+    assert key_lines(text) == expected
+
+
 def test_lines_of_keys_in_every_form_that_toml_has():
     text = '''\
 # comment with [brackets] and = signs
@@ -575,15 +639,17 @@ def test_the_built_in_limits_contradict_neither_themselves_nor_each_other(read):
             assert crossed == [], f"[{stage}.{lang}]"
 
 
+def test_a_profile_does_not_change_a_default_that_default_toml_shows():
+    profiles = DEFAULT.with_name("profiles.toml")
+    if not profiles.exists():
+        pytest.skip("there are no language profiles beside default.toml: nothing can differ")
+    shown = tomllib.loads(DEFAULT.read_text("utf-8"))
+    for table, keys in tomllib.loads(profiles.read_text("utf-8")).items():
+        for key, value in keys.items():
+            assert shown[table].get(key, value) == value, f"[{table}] {key}"
+
+
 def test_default_toml_is_valid_but_for_the_required_keys():
     default = tomllib.loads(DEFAULT.read_text("utf-8"))
     errors = [error.message for error in Draft202012Validator(SCHEMA).iter_errors(default)]
     assert sorted(errors) == [f"'{key}' is a required property" for key in ("dataset", "sources", "version")]
-
-
-@pytest.mark.parametrize("name", ["corpus-config", "corpus-ledger", "corpus-manifest"])
-def test_schemas_are_draft_2020_12(name):
-    schema = json.loads((ROOT / "schemas" / f"{name}.schema.json").read_text("utf-8"))
-    Draft202012Validator.check_schema(schema)
-    assert schema["$schema"] == "https://json-schema.org/draft/2020-12/schema"
-    assert schema["description"]

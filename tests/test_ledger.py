@@ -352,7 +352,7 @@ MALFORMED = {
     ),
     "a hash in capitals": (
         {"files": [{"path": f"wiki/{DAY}/{PART}", "sha256": "A" * 64, "bytes": 1}]},
-        f': files[0].sha256 is "{"A" * 56}..., not 64 lower-case hex digits',
+        f': files[0].sha256 is "{"A" * 55}...", not 64 lower-case hex digits',
     ),
     "a size as text": (
         {"files": [{"path": f"wiki/{DAY}/{PART}", "sha256": "0" * 64, "bytes": "1"}]},
@@ -523,6 +523,14 @@ def test_a_file_of_the_same_size_and_another_content(corpus):
         f"wiki/{DAY}/{PART}: has the SHA-256 {found}, the ledger says {listed}\n"
         "    It changed since it was listed: fetch or import it again."
     )
+
+
+def test_a_file_that_may_not_be_read(corpus):
+    row = corpus.row()
+    (corpus.raw / "wiki" / DAY / PART).chmod(0)
+    if os.access(corpus.raw / "wiki" / DAY / PART, os.R_OK):
+        pytest.skip("this user may read every file; a file without the right to read is not tested")
+    assert corpus.write(row).complaint() == f"wiki/{DAY}/{PART}: cannot be read: Permission denied"
 
 
 @pytest.mark.parametrize("linked", [f"wiki/{DAY}/{PART}", f"wiki/{DAY}", "wiki"])
