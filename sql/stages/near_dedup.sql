@@ -1,0 +1,31 @@
+-- near_dedup: of each cluster of near duplicates one document stays.
+--
+-- Two documents are near duplicates if LSH proposes the pair and the exact Jaccard similarity of their shingle sets
+-- reaches the threshold; a cluster is what such pairs connect. The value of a hit is the similarity to the document
+-- that stays, if the two were paired, else the largest similarity among the document's own pairs: in a long cluster
+-- its first and its last may have little in common. The pairs on the way are in near_dedup.pairs.
+--
+-- config: num_perm | MinHash values in a signature
+-- config: bands | LSH bands; num_perm / bands values have to agree in one of them
+-- config: jaccard_threshold | similarity from which on two documents are near duplicates
+-- config: shingle | tokens in one shingle
+-- config: keep | the member that stays: "first", "longest" or "source_priority"
+-- config: max_bucket | larger buckets are compared with their first member only; absent: no limit
+-- reason: near_duplicate | the document is in the cluster of the witness, which stays
+with
+    judged as (
+        select
+            kept.id as id,
+            kept.kept_id as kept_id,
+            coalesce(direct.jaccard, strongest.jaccard) as jaccard
+        from near_dedup.kept as kept
+        left join near_dedup.edges as direct
+            on direct.a = least(kept.row_index, kept.kept_index)
+            and direct.b = greatest(kept.row_index, kept.kept_index)
+        left join near_dedup.strongest as strongest on strongest.row_index = kept.row_index
+    )
+select
+    d.id as id,
+    {{ hits([reject("near_duplicate", "d.id <> judged.kept_id", metric="jaccard", value="judged.jaccard", threshold=config.near_dedup.jaccard_threshold, witness="judged.kept_id")]) }} as hits
+from {{ input }} as d
+join judged on judged.id = d.id

@@ -1,0 +1,188 @@
+"""Decontamination: which documents share an n-gram of tokens with a protected evaluation item."""
+
+from __future__ import annotations
+
+import functools
+import threading
+from typing import NamedTuple
+
+import numpy as np
+import pyarrow as pa
+from numba import njit
+
+from corpus_sql import resources
+from corpus_sql.functions import udf
+from corpus_sql.protected import protected_items
+from corpus_sql.tokens import BASE, hashes, tokens
+
+_HIT = pa.struct([("item", pa.string()), ("ngram", pa.string()), ("items", pa.list_(pa.string()))])
+_lock = threading.Lock()
+
+
+class _Grams(NamedTuple):
+    """The n-grams of a protected set."""
+
+    ids: list[str]  # of the protected items
+    texts: list[str]
+    lengths: np.ndarray  # int64: tokens of the grams there are, ascending
+    hashes: np.ndarray  # uint64: of the grams, ascending, distinct
+    starts: np.ndarray  # int64: items of gram i are owners[starts[i]:starts[i + 1]]
+    owners: np.ndarray  # int64: item
+    places: np.ndarray  # int64: first token of the gram in that item
+    bits: np.ndarray  # uint64: one bit per hash, looked at first
+    table: np.ndarray  # uint64: open addressing, 0 is empty
+
+
+@udf(
+    args=("VARCHAR", "VARCHAR", "INTEGER", "INTEGER"),
+    returns="STRUCT(item VARCHAR, ngram VARCHAR, items VARCHAR[])",
+    requires=("numba", "numpy"),
+)
+def ngrams_contaminated(texts: pa.Array, protected: pa.Array, ngram: pa.Array, min_tokens: pa.Array) -> pa.Array:
+    """Return the protected items that each text shares an n-gram with; null where there is none.
+
+    protected: key of the protected files in `corpus_sql.resources`; ngram: tokens of an n-gram; min_tokens: an item
+    with fewer tokens than an n-gram is looked for whole if it has so many; all constant. item: the item of the first
+    n-gram in the text, of several the smallest id; ngram: its tokens, joined by spaces; items: all, in byte order.
+    A hit counts only if the tokens themselves are equal, not just their hashes. Raises DataError and ConfigError for
+    files that `corpus_sql.protected.protected_items` does not take.
+    """
+    rows: list[dict | None] = [None] * len(texts)
+    if len(texts):
+        with _lock:  # the first of several threads reads the files
+            grams = _grams(protected[0].as_py(), ngram[0].as_py(), min_tokens[0].as_py())
+        for found in hashes(texts):
+            hit = np.zeros(len(found.starts), np.bool_)
+            tables = grams.lengths, grams.bits, grams.table
+            _scan(found.hashes, found.starts, found.ends, *tables, hit)
+            for i in np.flatnonzero(hit):
+                row = found.first + int(i)
+                of_text = found.hashes[found.starts[i] : found.ends[i]]
+                rows[row] = _evidence(grams, tokens(texts[row].as_py()), of_text)
+    return pa.array(rows, _HIT)
+
+
+@functools.lru_cache(maxsize=4)
+def _grams(key: str, ngram: int, min_tokens: int) -> _Grams:
+    items = [item for item in protected_items(resources.paths(key), ngram, min_tokens) if item.status != "unprotected"]
+    items.sort(key=lambda item: item.id)  # so that the smallest item number is the smallest id
+    found, owners, places, lengths = [], [], [], set()
+    base = 0
+    for chunk in hashes(pa.array([item.text for item in items], pa.large_string())):
+        for start, end in zip(chunk.starts.tolist(), chunk.ends.tolist(), strict=True):
+            length = min(ngram, end - start)
+            lengths.add(length)
+            found.append(_roll(chunk.hashes[start:end], length))
+            owners.append(np.full(end - start - length + 1, base, np.int64))
+            places.append(np.arange(end - start - length + 1))
+            base += 1
+    if not found:
+        found, owners, places = [np.zeros(0, np.uint64)], [np.zeros(0, np.int64)], [np.zeros(0, np.int64)]
+    found, owners, places = map(np.concatenate, (found, owners, places))
+    order = np.lexsort((places, owners, found))
+    found, owners, places = found[order], owners[order], places[order]
+    fresh = np.ones(len(found), np.bool_)  # one place per gram and item
+    fresh[1:] = (found[1:] != found[:-1]) | (owners[1:] != owners[:-1])
+    found, owners, places = found[fresh], owners[fresh], places[fresh]
+    distinct, starts = np.unique(found, return_index=True)
+    size = 1 << max((2 * len(distinct)).bit_length(), 4)
+    bits, table = np.zeros(max(size // 8, 1), np.uint64), np.zeros(size, np.uint64)
+    _fill(distinct, bits, table)
+    starts = np.append(starts, len(found)).astype(np.int64)
+    ids, texts = [item.id for item in items], [item.text for item in items]
+    return _Grams(ids, texts, np.array(sorted(lengths), np.int64), distinct, starts, owners, places, bits, table)
+
+
+@functools.lru_cache(maxsize=4096)
+def _item_tokens(text: str) -> list[str]:
+    return tokens(text)
+
+
+def _evidence(grams: _Grams, words: list[str], of_text: np.ndarray) -> dict | None:
+    """Return the hits of one text, equal token by token; None if only hashes agreed."""
+    found: set[int] = set()
+    first: tuple[int, int, int] | None = None  # place, item, tokens
+    for length in grams.lengths.tolist():
+        if length > len(words):
+            continue
+        rolled = _roll(of_text, length)
+        slots = np.minimum(np.searchsorted(grams.hashes, rolled), len(grams.hashes) - 1)
+        for place in np.flatnonzero(grams.hashes[slots] == rolled).tolist():
+            gram = words[place : place + length]
+            for at in range(grams.starts[slots[place]], grams.starts[slots[place] + 1]):
+                owner, there = int(grams.owners[at]), int(grams.places[at])
+                if _item_tokens(grams.texts[owner])[there : there + length] == gram:
+                    found.add(owner)
+                    if first is None or (place, owner) < first[:2]:
+                        first = place, owner, length
+    if first is None:
+        return None
+    place, owner, length = first
+    gram = " ".join(words[place : place + length])
+    return {"item": grams.ids[owner], "ngram": gram, "items": [grams.ids[item] for item in sorted(found)]}
+
+
+@njit(nogil=True, cache=True)
+def _roll(hashes, length):
+    """Return the hash of each n-gram of `length` tokens, `corpus_sql.tokens.gram_hash` with 0 made 1."""
+    out = np.empty(max(len(hashes) - length + 1, 0), np.uint64)
+    first = np.uint64(1)  # BASE ** (length - 1), the weight of the token that leaves
+    for _ in range(length - 1):
+        first *= np.uint64(BASE)
+    h = np.uint64(0)
+    for j in range(len(hashes)):
+        if j >= length:
+            h -= hashes[j - length] * first
+        h = h * np.uint64(BASE) + hashes[j]
+        if j >= length - 1:
+            f = (h ^ (h >> np.uint64(33))) * np.uint64(0xFF51AFD7ED558CCD)
+            f = (f ^ (f >> np.uint64(33))) * np.uint64(0xC4CEB9FE1A85EC53)
+            f ^= f >> np.uint64(33)
+            out[j - length + 1] = f if f else np.uint64(1)
+    return out
+
+
+@njit(nogil=True, cache=True)
+def _fill(grams, bits, table):
+    """Put hashes, none of them 0, into both; their sizes are powers of two, the table's above twice their number."""
+    for gram in grams:
+        bit = (gram >> np.uint64(32)) & np.uint64(len(bits) * 64 - 1)
+        bits[bit >> np.uint64(6)] |= np.uint64(1) << (bit & np.uint64(63))
+        slot = gram & np.uint64(len(table) - 1)
+        while table[slot]:
+            slot = (slot + np.uint64(1)) & np.uint64(len(table) - 1)
+        table[slot] = gram
+
+
+@njit(nogil=True, cache=True)
+def _scan(hashes, starts, ends, lengths, bits, table, hit):
+    """Set hit[i] where text i has a gram of the table, of one of the lengths."""
+    for i in range(len(starts)):
+        text = hashes[starts[i] : ends[i]]
+        for length in lengths:
+            first = np.uint64(1)
+            for _ in range(length - 1):
+                first *= np.uint64(BASE)
+            h = np.uint64(0)
+            for j in range(len(text)):
+                if j >= length:
+                    h -= text[j - length] * first
+                h = h * np.uint64(BASE) + text[j]
+                if j < length - 1:
+                    continue
+                f = (h ^ (h >> np.uint64(33))) * np.uint64(0xFF51AFD7ED558CCD)
+                f = (f ^ (f >> np.uint64(33))) * np.uint64(0xC4CEB9FE1A85EC53)
+                f ^= f >> np.uint64(33)
+                if not f:
+                    f = np.uint64(1)
+                bit = (f >> np.uint64(32)) & np.uint64(len(bits) * 64 - 1)
+                if not (bits[bit >> np.uint64(6)] >> (bit & np.uint64(63))) & np.uint64(1):
+                    continue
+                slot = f & np.uint64(len(table) - 1)
+                while table[slot] and table[slot] != f:
+                    slot = (slot + np.uint64(1)) & np.uint64(len(table) - 1)
+                if table[slot]:
+                    hit[i] = True
+                    break
+            if hit[i]:
+                break
