@@ -14,11 +14,26 @@ from corpus_sql.functions import udf
 _HASHES = pa.struct([("sha256", pa.binary()), ("hash64", pa.int64())])
 
 
-@udf(args=("VARCHAR",), returns="BLOB")
-def text_sha256(texts: pa.Array) -> pa.Array:
-    """Return the SHA-256 of the UTF-8 bytes of each text, 32 bytes."""
+@udf(args=("VARCHAR",), returns="STRUCT(sha256 BLOB, hash64 BIGINT)", requires=("numpy",))
+def content_sha256(texts: pa.Array) -> pa.Array:
+    """Return the SHA-256 of the UTF-8 bytes of each text, and its first 8 bytes as a number.
+
+    sha256: 32 bytes; hash64: the first 8, big-endian, as a signed bit view.
+    """
     data, offsets, valid = utf8_buffers(texts)
-    return pa.array(_digests(data, offsets[:-1], offsets[1:], valid), pa.binary())
+    return _hashes(_digests(data, offsets[:-1], offsets[1:], valid), texts.is_null())
+
+
+@udf(args=("VARCHAR", "VARCHAR"), returns="INTEGER")
+def content_split_bucket(groups: pa.Array, salts: pa.Array) -> pa.Array:
+    """Return the bucket, 0 to 999, of each group: the first 8 bytes, big-endian, of SHA-256(salt, NUL, group), mod 1000."""
+    rows = zip(groups.to_pylist(), salts.to_pylist(), strict=True)
+    return pa.array([None if g is None or s is None else _bucket(g, s) for g, s in rows], pa.int32())
+
+
+def _bucket(group: str, salt: str) -> int:
+    digest = hashlib.sha256(f"{salt}\0{group}".encode()).digest()
+    return int.from_bytes(digest[:8], "big") % 1000
 
 
 @udf(args=("VARCHAR",), returns="STRUCT(sha256 BLOB, hash64 BIGINT)", requires=("numba", "numpy"))
@@ -35,9 +50,11 @@ def content_hash(texts: pa.Array) -> pa.Array:
     ends = np.zeros(len(valid), np.int64)
     out = np.empty(int(offsets[-1] - offsets[0]), np.uint8)
     _match_normalise(data, offsets, out, ends)
-    digests = _digests(out, offsets[:-1] - offsets[0], ends, valid)
+    return _hashes(_digests(out, offsets[:-1] - offsets[0], ends, valid), texts.is_null())
+
+
+def _hashes(digests: list[bytes | None], missing: pa.Array) -> pa.Array:
     firsts = np.frombuffer(b"".join(digest[:8] if digest else bytes(8) for digest in digests), ">i8")
-    missing = texts.is_null()
     columns = [pa.array(digests, pa.binary()), pa.array(firsts.astype(np.int64), mask=np.asarray(missing))]
     return pa.StructArray.from_arrays(columns, fields=list(_HASHES), mask=missing)
 

@@ -14,7 +14,7 @@ with
             coalesce(array_length(scrubbed.spans), 0) as pii_redactions
         from outputs.kept as kept
         join read.documents as documents using (id)
-        left join {{ if_stage("pii", "measures.pii", "outputs.not_scrubbed") }} as scrubbed using (id)
+        left join {{ if_stage("pii", "outputs.scrubbed", "outputs.not_scrubbed") }} as scrubbed using (id)
     )
 select
     id,

@@ -9,7 +9,7 @@ with
         select
             scrubbed.id as id,
             unnest(scrubbed.spans) as span
-        from {{ if_stage("pii", "measures.pii", "outputs.not_scrubbed") }} as scrubbed
+        from {{ if_stage("pii", "outputs.scrubbed", "outputs.not_scrubbed") }} as scrubbed
     )
 select
     id,

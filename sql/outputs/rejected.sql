@@ -18,5 +18,5 @@ select
 from outputs.ends as ends
 join read.documents as documents using (id)
 join relations.languages as languages using (id)
-left join {{ if_stage("pii", "measures.pii", "outputs.not_scrubbed") }} as scrubbed using (id)
+left join {{ if_stage("pii", "outputs.scrubbed", "outputs.not_scrubbed") }} as scrubbed using (id)
 where ends.verdict = 'reject'

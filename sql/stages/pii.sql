@@ -1,6 +1,6 @@
 -- pii: puts placeholders in the place of personal data and secrets; rejects nobody.
 --
--- The texts are in measures.pii; what was replaced, by kind and place, is in outputs.pii.
+-- The texts are in outputs.scrubbed; what was replaced, by kind and place, is in outputs.pii.
 --
 -- column: id VARCHAR | the document
 -- column: hits STRUCT(verdict VARCHAR, reason VARCHAR, metric VARCHAR, value DOUBLE, threshold DOUBLE, witness VARCHAR)[] | always empty

@@ -1,4 +1,4 @@
--- pii: the text of a document with placeholders for personal data and secrets, and where they stand for something.
+-- scrubbed: the text of a document with placeholders for personal data and secrets, and where they stand for something.
 --
 -- Computed only for the documents that reach the stage pii.
 --
