@@ -89,8 +89,8 @@ def read(
     more than `max_line_bytes` bytes is quarantined, and never held whole. `progress` is told the compressed bytes read
     so far, of all files. Memory: a batch, three chunks of 2 MiB, the longest line, zstd's window.
 
-    Raises DataError at the first file that is damaged or not the one in the ledger; rows of it may be out already, so
-    nothing of this call may be used then.
+    Raises DataError when it comes to a file that is damaged or not the one in the ledger, with all such files in it;
+    rows of the first one may be out already, so nothing of this call may be used then.
     """
     ordered = in_order(files)
     documents, bad, done = _Batch("documents", DOCUMENTS), _Batch("quarantine", QUARANTINE), _Batch("files", FILES)

@@ -24,6 +24,7 @@ written by orjson, numbers exactly as they stood (1.0, 1e999 and integers of any
 
 from __future__ import annotations
 
+import json
 import re
 from typing import Any
 
@@ -47,12 +48,17 @@ def parse(line: bytes, license_spdx: str) -> Document | Fault:
     extra = None
     if not fields.keys() <= KNOWN:
         others = {key: value for key, value in fields.items() if key not in KNOWN}
-        nested = _plain(list(others.values()), line)
+        nested, is_as_written = _below(list(others.values()), line)
         if nested < 0:
             return parse_exactly(line, license_spdx)
         keys += nested
+        if not is_as_written:
+            try:
+                others = {key: value for key, value in _LITERAL.decode(line.decode()).items() if key not in KNOWN}
+            except RecursionError:
+                return parse_exactly(line, license_spdx)
         extra = orjson.dumps(others).decode()
-    if _most_members(line, fields) != keys:
+    if _has_duplicate(line, keys):
         return parse_exactly(line, license_spdx)
     return document(fields, extra, license_spdx)
 
@@ -72,12 +78,15 @@ def parse_exactly(line: bytes, license_spdx: str) -> Document | Fault:
 
 
 _KEYS = {name: orjson.dumps(name) for name in REQUIRED + OPTIONAL}
+_QUOTE_COLON = re.compile(rb'"[ \t\r]*+:')
 _MINUS_ZERO = re.compile(rb"[\[:, \t\r]-0")
+_LITERAL = json.JSONDecoder(parse_float=orjson.Fragment, parse_int=orjson.Fragment)  # numbers stay as written
 
 
-def _plain(level: list[Any], line: bytes) -> int:
-    """Count the keys of the objects below these values; -1 where orjson would not write the numbers as they stood."""
-    keys = 0
+def _below(level: list[Any], line: bytes) -> tuple[int, bool]:
+    """Return (number of keys of the objects below these values, or -1 where they are too deep for orjson to write;
+    whether orjson would write all numbers as they stood)."""
+    keys, is_as_written = 0, True
     for _ in range(DUMP_DEPTH):
         below: list[Any] = []
         for value in level:
@@ -89,31 +98,29 @@ def _plain(level: list[Any], line: bytes) -> int:
                 below += value.values()
             elif kind is list:
                 below += value
-            elif kind is float or (value == 0 and _MINUS_ZERO.search(line)):
-                return -1
+            elif is_as_written:
+                is_as_written = kind is int and (value != 0 or not _MINUS_ZERO.search(line))
         if not below:
-            return keys
+            return keys, is_as_written
         level = below
-    return -1
+    return -1, False
 
 
-def _most_members(line: bytes, fields: dict[str, Any]) -> int:
-    """Return an upper bound on the members of all objects of a valid line: its colons that may be outside strings.
+def _has_duplicate(line: bytes, keys: int) -> bool:
+    """Say whether an object of a valid line may name a member twice, where orjson kept `keys` names in all objects.
 
-    Such a colon follows a quote, a space, a tab or a CR. If the bound equals the number of keys that orjson kept, no
-    key was there twice. If not, such colons inside `text` are taken off as far as that is certain: a quote after a
-    backslash is an escaped one (unless a key ends in a backslash), and without \\u escapes a space in the text is a
-    space in the line.
+    Each member has a quote and a colon with nothing but white space between. More such places than names are no proof
+    yet: a text may hold some, nearly always with an escaped quote, one after an odd number of backslashes.
     """
-    quoted, spaced = line.count(b'":'), line.count(b" :")
-    if b"\t" in line or b"\r" in line:
-        quoted += line.count(b"\t:") + line.count(b"\r:")
-    text = fields.get("text")
-    if type(text) is str and quoted + spaced > len(fields) and b'\\\\":' not in line:
-        quoted -= line.count(b'\\":')
-        if spaced and b"\\u" not in line:
-            spaced -= text.count(" :")
-    return quoted + spaced
+    if len(_QUOTE_COLON.findall(line)) == keys:
+        return False
+    unescaped = 0
+    for match in _QUOTE_COLON.finditer(line):
+        start = at = match.start()
+        while line[at - 1] == 0x5C:  # a backslash; the line begins with none
+            at -= 1
+        unescaped += (start - at) % 2 == 0
+    return unescaped != keys
 
 
 # --- the scan --------------------------------------------------------------------------------------------------------

@@ -8,7 +8,7 @@ is short, so a damaged file is looked at again by `_damage`, which walks the fra
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from pathlib import Path
@@ -61,41 +61,61 @@ class _Span:
         self.closed = True
 
 
-def chunks(files: Iterable[RawFile]) -> Iterator[tuple[int, bytes, int]]:
+def chunks(files: Sequence[RawFile]) -> Iterator[tuple[int, bytes, int]]:
     """Yield (index of the file, decompressed bytes, compressed bytes read so far in all files), file after file.
 
     Each file ends with one empty chunk, which comes only when the whole file was read, all of its frames were complete,
     their checksums were right and size and SHA-256 are those of the ledger. Holds one chunk and zstd's window.
 
-    Raises DataError for a file that cannot be opened, is damaged, or is not the one the ledger lists.
+    Raises DataError for a file that cannot be opened, is damaged, or is not the one the ledger lists; the files after
+    it are read to their ends first, so that one run names all of them.
     """
     before = 0
     for index, file in enumerate(files):
         try:
-            raw = open(file.path, "rb", buffering=0)
+            for chunk, count in _chunks(file):
+                yield index, chunk, before + count
+        except DataError as error:
+            further = [problem for later in files[index + 1 :] for problem in _problems(later)]
+            raise DataError(error.problems + further) from error
+        before += file.bytes
+
+
+def _problems(file: RawFile) -> list[Problem]:
+    try:
+        for _ in _chunks(file):
+            pass
+    except DataError as error:
+        return error.problems
+    return []
+
+
+def _chunks(file: RawFile) -> Iterator[tuple[bytes, int]]:
+    """Yield (decompressed bytes, compressed bytes read so far) of one file, an empty chunk last; raise DataError."""
+    try:
+        raw = open(file.path, "rb", buffering=0)
+    except OSError as error:
+        raise DataError(Problem(file.name, f"cannot be opened: {error.strerror}")) from error
+    with raw:
+        span = _Span(raw)
+        stream = pa.CompressedInputStream(pa.PythonFile(span, mode="r"), "zstd")
+        try:
+            while chunk := stream.read(CHUNK):
+                yield chunk, span.count
         except OSError as error:
-            raise DataError(Problem(file.name, f"cannot be opened: {error.strerror}")) from error
-        with raw:
-            hashed = _Span(raw)
-            stream = pa.CompressedInputStream(pa.PythonFile(hashed, mode="r"), "zstd")
-            try:
-                while chunk := stream.read(CHUNK):
-                    yield index, chunk, before + hashed.count
-            except OSError as error:
-                raise DataError(_damage(file, str(error))) from error
-            while hashed.read(CHUNK):
-                pass
-        if not hashed.count:
-            raise DataError(_damage(file, ""))
-        if (hashed.sha256.hexdigest(), hashed.count) != (file.sha256, file.bytes):
-            what = (
-                f"{hashed.count} bytes with SHA-256 {hashed.sha256.hexdigest()} were read, the ledger lists "
-                f"{file.bytes} bytes with SHA-256 {file.sha256}"
-            )
-            fix = "It was changed while it was read, or since the ledger was written: restore it, or import it anew."
-            raise DataError(Problem(file.name, what, fix))
-        before += hashed.count
-        yield index, b"", before
+            raise DataError(_damage(file, str(error))) from error
+        while span.read(CHUNK):
+            pass
+    if not span.count:
+        raise DataError(_damage(file, ""))
+    if (span.sha256.hexdigest(), span.count) != (file.sha256, file.bytes):
+        what = (
+            f"{span.count} bytes with SHA-256 {span.sha256.hexdigest()} were read, the ledger lists "
+            f"{file.bytes} bytes with SHA-256 {file.sha256}"
+        )
+        fix = "It was changed while it was read, or since the ledger was written: restore it, or import it anew."
+        raise DataError(Problem(file.name, what, fix))
+    yield b"", span.count
 
 
 def ahead(items: Iterator[T]) -> Iterator[T]:

@@ -202,16 +202,14 @@ def test_a_truncated_frame_says_how_far_it_can_be_read(tmp_path):
     )
 
 
+AFTER = f"holds 1 bytes after its last zstd frame, from byte {len(ONE)} on, that are no frame"
 DAMAGED = {
     "zero bytes": (b"", f"is empty: 0 bytes hold no zstd frame{RESTORE}"),
     "gzip": (gzip.compress(MANY), "is gzip, not zstd\n    Compress its content with zstd, and list that file."),
     "xz": (lzma.compress(MANY), "is xz, not zstd\n    Compress its content with zstd, and list that file."),
     "bzip2": (bz2.compress(MANY), "is bzip2, not zstd\n    Compress its content with zstd, and list that file."),
     "plain JSON lines": (MANY, f"is not zstd: it begins with the bytes 7b 22 75 72{RESTORE}"),
-    "one line feed after": (
-        ONE + b"\n",
-        f"holds 1 bytes after its last zstd frame, from byte {len(ONE)} on, that are no frame{RESTORE}",
-    ),
+    "one line feed after": (ONE + b"\n", AFTER + RESTORE),
     "zeros after": (
         ONE + SKIPPABLE + bytes(4096),
         f"holds 4096 bytes after its last zstd frame, from byte {len(ONE) + 18} on, that are no frame{RESTORE}",
@@ -249,6 +247,19 @@ def test_rows_of_files_before_a_damaged_one_are_out_but_no_file_is_counted(tmp_p
     reading = read([raw_file(tmp_path, MANY), stored(tmp_path, ONE[:-1], 1)], LIMIT)
     with pytest.raises(DataError, match="part-00001.*is truncated"):
         assert {kind for kind, _ in reading} == {"documents"}
+
+
+def test_all_damaged_files_are_named_at_once(tmp_path):
+    files = [raw_file(tmp_path, MANY, 0), stored(tmp_path, ONE + b"\n", 1)]
+    files += [raw_file(tmp_path, MANY, 2), stored(tmp_path, b"", 3), raw_file(tmp_path, MANY, 4)]
+    files[2].path.unlink()
+    with pytest.raises(DataError) as caught:
+        read_all(files)
+    assert [(problem.where.split("/")[-1], problem.what) for problem in caught.value.problems] == [
+        ("part-00001.jsonl.zst", AFTER),
+        ("part-00002.jsonl.zst", "cannot be opened: No such file or directory"),
+        ("part-00003.jsonl.zst", "is empty: 0 bytes hold no zstd frame"),
+    ]
 
 
 def test_a_file_that_is_not_the_one_in_the_ledger(tmp_path):
