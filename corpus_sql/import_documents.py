@@ -9,6 +9,8 @@ from dataclasses import dataclass
 from typing import Any
 from urllib.parse import quote
 
+import orjson
+
 from corpus_sql import raw_line
 from corpus_sql.errors import Problem
 from corpus_sql.import_inputs import Bad, Input, Record
@@ -75,10 +77,9 @@ def line(document: dict[str, Any], max_bytes: int) -> tuple[bytes, bool]:
     Raises Unfit for what the reader would quarantine for any other reason.
     """
     try:
-        text = json.dumps(document, ensure_ascii=False, separators=(",", ":"), allow_nan=False)
-    except ValueError:
-        raise Unfit("holds a number that is larger than any double") from None
-    content = text.encode()
+        content = orjson.dumps(document)
+    except TypeError:  # integers beyond 64 bits, more than 254 levels: the standard library writes them, slowly
+        content = json.dumps(document, ensure_ascii=False, separators=(",", ":"), allow_nan=False).encode()
     if len(content) > max_bytes:
         raise Unfit(f"makes a raw line of {len(content)} bytes, more than {max_bytes} (max_line_bytes of the config)")
     read = raw_line.parse(content, document["license_spdx"])

@@ -13,6 +13,7 @@ import gzip
 import hashlib
 import io
 import json
+import math
 import os
 import zlib
 from collections.abc import Iterator
@@ -166,9 +167,17 @@ def _line(number: int, line: bytes) -> Record | Bad:
     if isinstance(fault, raw_fields.Fault) and fault.reason in _UNREADABLE:
         return Bad(number, f"{fault.reason}: {fault.detail}")
     try:
-        return Record(number, json.loads(line.decode()))  # the standard library keeps integers of any length
+        # the standard library keeps integers of any length
+        return Record(number, json.loads(line.decode(), parse_float=_finite))
     except (ValueError, RecursionError) as error:
         return Bad(number, str(error))
+
+
+def _finite(digits: str) -> float:
+    value = float(digits)
+    if math.isinf(value):
+        raise ValueError("holds a number that is larger than any double")
+    return value
 
 
 def _text(path: Path, max_bytes: int) -> Iterator[Record | Bad]:
@@ -210,7 +219,7 @@ def _plain(value: Any) -> Any:
             return str(value)
         case bytes():
             return base64.b64encode(value).decode()
-        case float() if value != value or value in (float("inf"), float("-inf")):
+        case float() if not math.isfinite(value):
             return None  # JSON has no form for NaN and the infinities
         case dict():
             return {key: _plain(item) for key, item in value.items()}
