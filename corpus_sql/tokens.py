@@ -1,8 +1,8 @@
 """The one tokeniser, for shingles and for decontamination.
 
-Tokens are made from NFKC(casefold(NFKC(text))): runs of the categories L, M and N; each character of SINGLES (Han, kana,
-Thai, Lao, Myanmar, Khmer) is a token of its own, with the marks that follow it. `tokens` gives them as strings, `hashes`
-gives one 64-bit hash per token from a kernel; both see the same tokens.
+Tokens are made from NFKC(casefold(NFKC(text))): runs of the categories L, M and N; each character of SINGLES (Han,
+kana, Thai, Lao, Myanmar, Khmer) is a token of its own, with the marks that follow it. `tokens` gives them as strings,
+`hashes` gives one 64-bit hash per token from a kernel; both see the same tokens.
 
 The kernel maps code point by code point. That equals the mapping of the whole string as long as every code point has a
 normalisation boundary before it; a text where one has not (a mark that may compose or move, conjoining jamo) is

@@ -7,18 +7,17 @@ equals that of datasketch 2.0 for that hash function:
 
 from __future__ import annotations
 
-import functools
 from collections.abc import Iterator
 from typing import NamedTuple
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
-from numba import njit
 
 from corpus_sql.functions import stream_udf, udf
 from corpus_sql.near_pairs import flatten, unite, verify
 from corpus_sql.shingle_sets import distinct, sort_each
+from corpus_sql.signatures import bucket, permutations, sign
 from corpus_sql.tokens import gram_hash, hashes
 
 _SIGNATURE = pa.struct(
@@ -50,14 +49,6 @@ def minhash_hash32(shingle: bytes) -> int:
     return gram_hash(shingle) >> 32
 
 
-@functools.cache
-def _permutations(num_perm: int) -> tuple[np.ndarray, np.ndarray]:
-    """Return datasketch's multipliers and summands for seed 1, uint32."""
-    generator = np.random.RandomState(1)
-    a = generator.randint(0, 1 << 31, num_perm, dtype=np.uint32) * np.uint32(2) + np.uint32(1)
-    return a, generator.randint(0, 1 << 32, num_perm, dtype=np.uint32)
-
-
 @udf(
     args=("VARCHAR", "INTEGER", "INTEGER"),
     returns="STRUCT(n_tokens INTEGER, n_shingles INTEGER, set_hash_a BIGINT, set_hash_b BIGINT, signature INTEGER[])",
@@ -72,7 +63,7 @@ def minhash_signature(texts: pa.Array, num_perm: pa.Array, shingle: pa.Array) ->
     """
     n = len(texts)
     perms, width = _setting(num_perm, 1), _setting(shingle, 1)
-    a, b = _permutations(perms)
+    a, b = permutations(perms)
     n_tokens, n_shingles = np.zeros(n, np.int32), np.zeros(n, np.int32)
     sums = np.zeros((n, 2), np.uint64)
     signatures = []
@@ -81,7 +72,7 @@ def minhash_signature(texts: pa.Array, num_perm: pa.Array, shingle: pa.Array) ->
         shingles, offsets = distinct(found, width)
         n_tokens[rows], n_shingles[rows] = found.ends - found.starts, np.diff(offsets)
         minima = np.full((np.count_nonzero(n_shingles[rows]), perms), 0xFFFFFFFF, np.uint32)
-        _sign(shingles, offsets, a, b, minima, sums[rows])
+        sign(shingles, offsets, a, b, minima, sums[rows])
         signatures.append(minima.view(np.int32).ravel())
     bounds = np.zeros(n + 1, np.int32)
     np.cumsum(np.where(n_shingles > 0, perms, 0), out=bounds[1:])
@@ -109,7 +100,7 @@ def minhash_bands(signatures: pa.Array, bands: pa.Array) -> pa.Array:
     if np.any(sizes % count):
         raise ValueError(f"{int(sizes.max())} permutations do not divide into {count} bands of equal size")
     out = np.empty(np.count_nonzero(sizes) * count, np.int64)
-    _buckets(minima.view(np.uint32), bounds, count, out)
+    bucket(minima.view(np.uint32), bounds, count, out)
     ends = np.zeros(len(bounds), np.int32)
     np.cumsum(np.where(sizes > 0, count, 0), out=ends[1:])
     return pa.ListArray.from_arrays(pa.array(ends), pa.array(out), mask=_mask(signatures))
@@ -283,49 +274,3 @@ def _list_parts(lists: pa.Array, dtype: type) -> tuple[np.ndarray, np.ndarray]:
 
 def _mask(array: pa.Array) -> pa.Array | None:
     return array.is_null() if array.null_count else None
-
-
-@njit(nogil=True, cache=True)
-def _sign(shingles, offsets, a, b, minima, sums):
-    """Lower minima (one row per text that has shingles) and fill sums, both over all shingles of each text."""
-    row = 0
-    for i in range(len(offsets) - 1):
-        if offsets[i] == offsets[i + 1]:
-            continue
-        first = np.uint64(0)
-        second = np.uint64(0)
-        signature = minima[row]
-        row += 1
-        for j in range(offsets[i], offsets[i + 1]):
-            h = shingles[j]
-            first += h
-            second += (h ^ (h >> np.uint64(29))) * np.uint64(0xBF58476D1CE4E5B9) ^ (h >> np.uint64(32))
-            # fmix32, then one multiply-add per permutation: datasketch's affine32
-            m = h >> np.uint64(32)
-            m ^= m >> np.uint64(16)
-            m = (m * np.uint64(0x85EBCA6B)) & np.uint64(0xFFFFFFFF)
-            m ^= m >> np.uint64(13)
-            m = (m * np.uint64(0xC2B2AE35)) & np.uint64(0xFFFFFFFF)
-            m ^= m >> np.uint64(16)
-            mixed = np.uint32(m)
-            for k in range(len(a)):
-                signature[k] = min(signature[k], np.uint32(a[k] * mixed + b[k]))
-        sums[i, 0] = first
-        sums[i, 1] = second
-
-
-@njit(nogil=True, cache=True)
-def _buckets(minima, bounds, bands, out):
-    """Hash each band of each signature: fmix64(h ^ value) per value, from the band's number."""
-    w = 0
-    for i in range(len(bounds) - 1):
-        rows = (bounds[i + 1] - bounds[i]) // bands
-        for band in range(bands if rows else 0):
-            h = np.uint64(band + 1)
-            for k in range(bounds[i] + band * rows, bounds[i] + (band + 1) * rows):
-                h ^= np.uint64(minima[k])
-                h = (h ^ (h >> np.uint64(33))) * np.uint64(0xFF51AFD7ED558CCD)
-                h = (h ^ (h >> np.uint64(33))) * np.uint64(0xC4CEB9FE1A85EC53)
-                h ^= h >> np.uint64(33)
-            out[w] = np.int64(h)
-            w += 1

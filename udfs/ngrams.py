@@ -8,12 +8,12 @@ from typing import NamedTuple
 
 import numpy as np
 import pyarrow as pa
-from numba import njit
 
 from corpus_sql import resources
 from corpus_sql.functions import udf
+from corpus_sql.grams import fill, roll, scan
 from corpus_sql.protected import protected_items
-from corpus_sql.tokens import BASE, hashes, tokens
+from corpus_sql.tokens import hashes, tokens
 
 _HIT = pa.struct([("item", pa.string()), ("ngram", pa.string()), ("items", pa.list_(pa.string()))])
 _lock = threading.Lock()
@@ -54,7 +54,7 @@ def ngrams_contaminated(texts: pa.Array, protected: pa.Array, ngram: pa.Array, m
         for found in hashes(texts):
             hit = np.zeros(len(found.starts), np.bool_)
             tables = grams.lengths, grams.bits, grams.table
-            _scan(found.hashes, found.starts, found.ends, *tables, hit)
+            scan(found.hashes, found.starts, found.ends, *tables, hit)
             for i in np.flatnonzero(hit):
                 row = found.first + int(i)
                 of_text = found.hashes[found.starts[i] : found.ends[i]]
@@ -72,7 +72,7 @@ def _grams(key: str, ngram: int, min_tokens: int) -> _Grams:
         for start, end in zip(chunk.starts.tolist(), chunk.ends.tolist(), strict=True):
             length = min(ngram, end - start)
             lengths.add(length)
-            found.append(_roll(chunk.hashes[start:end], length))
+            found.append(roll(chunk.hashes[start:end], length))
             owners.append(np.full(end - start - length + 1, base, np.int64))
             places.append(np.arange(end - start - length + 1))
             base += 1
@@ -87,7 +87,7 @@ def _grams(key: str, ngram: int, min_tokens: int) -> _Grams:
     distinct, starts = np.unique(found, return_index=True)
     size = 1 << max((2 * len(distinct)).bit_length(), 4)
     bits, table = np.zeros(max(size // 8, 1), np.uint64), np.zeros(size, np.uint64)
-    _fill(distinct, bits, table)
+    fill(distinct, bits, table)
     starts = np.append(starts, len(found)).astype(np.int64)
     ids, texts = [item.id for item in items], [item.text for item in items]
     return _Grams(ids, texts, np.array(sorted(lengths), np.int64), distinct, starts, owners, places, bits, table)
@@ -105,7 +105,7 @@ def _evidence(grams: _Grams, words: list[str], of_text: np.ndarray) -> dict | No
     for length in grams.lengths.tolist():
         if length > len(words):
             continue
-        rolled = _roll(of_text, length)
+        rolled = roll(of_text, length)
         slots = np.minimum(np.searchsorted(grams.hashes, rolled), len(grams.hashes) - 1)
         for place in np.flatnonzero(grams.hashes[slots] == rolled).tolist():
             gram = words[place : place + length]
@@ -120,69 +120,3 @@ def _evidence(grams: _Grams, words: list[str], of_text: np.ndarray) -> dict | No
     place, owner, length = first
     gram = " ".join(words[place : place + length])
     return {"item": grams.ids[owner], "ngram": gram, "items": [grams.ids[item] for item in sorted(found)]}
-
-
-@njit(nogil=True, cache=True)
-def _roll(hashes, length):
-    """Return the hash of each n-gram of `length` tokens, `corpus_sql.tokens.gram_hash` with 0 made 1."""
-    out = np.empty(max(len(hashes) - length + 1, 0), np.uint64)
-    first = np.uint64(1)  # BASE ** (length - 1), the weight of the token that leaves
-    for _ in range(length - 1):
-        first *= np.uint64(BASE)
-    h = np.uint64(0)
-    for j in range(len(hashes)):
-        if j >= length:
-            h -= hashes[j - length] * first
-        h = h * np.uint64(BASE) + hashes[j]
-        if j >= length - 1:
-            f = (h ^ (h >> np.uint64(33))) * np.uint64(0xFF51AFD7ED558CCD)
-            f = (f ^ (f >> np.uint64(33))) * np.uint64(0xC4CEB9FE1A85EC53)
-            f ^= f >> np.uint64(33)
-            out[j - length + 1] = f if f else np.uint64(1)
-    return out
-
-
-@njit(nogil=True, cache=True)
-def _fill(grams, bits, table):
-    """Put hashes, none of them 0, into both; their sizes are powers of two, the table's above twice their number."""
-    for gram in grams:
-        bit = (gram >> np.uint64(32)) & np.uint64(len(bits) * 64 - 1)
-        bits[bit >> np.uint64(6)] |= np.uint64(1) << (bit & np.uint64(63))
-        slot = gram & np.uint64(len(table) - 1)
-        while table[slot]:
-            slot = (slot + np.uint64(1)) & np.uint64(len(table) - 1)
-        table[slot] = gram
-
-
-@njit(nogil=True, cache=True)
-def _scan(hashes, starts, ends, lengths, bits, table, hit):
-    """Set hit[i] where text i has a gram of the table, of one of the lengths."""
-    for i in range(len(starts)):
-        text = hashes[starts[i] : ends[i]]
-        for length in lengths:
-            first = np.uint64(1)
-            for _ in range(length - 1):
-                first *= np.uint64(BASE)
-            h = np.uint64(0)
-            for j in range(len(text)):
-                if j >= length:
-                    h -= text[j - length] * first
-                h = h * np.uint64(BASE) + text[j]
-                if j < length - 1:
-                    continue
-                f = (h ^ (h >> np.uint64(33))) * np.uint64(0xFF51AFD7ED558CCD)
-                f = (f ^ (f >> np.uint64(33))) * np.uint64(0xC4CEB9FE1A85EC53)
-                f ^= f >> np.uint64(33)
-                if not f:
-                    f = np.uint64(1)
-                bit = (f >> np.uint64(32)) & np.uint64(len(bits) * 64 - 1)
-                if not (bits[bit >> np.uint64(6)] >> (bit & np.uint64(63))) & np.uint64(1):
-                    continue
-                slot = f & np.uint64(len(table) - 1)
-                while table[slot] and table[slot] != f:
-                    slot = (slot + np.uint64(1)) & np.uint64(len(table) - 1)
-                if table[slot]:
-                    hit[i] = True
-                    break
-            if hit[i]:
-                break
