@@ -33,22 +33,28 @@ _HAN_TLDS = frozenset("中国 中國 公司 网络 網絡 香港 台湾 台灣 �
 _HASH_FOR_AT = re.compile("[#＃](?:换成|換成|改成|改为|替换为|替换成|换为)[@＠]")
 
 
+_AT = r"(?: ?[\[({\xab] ?(?i:at) ?[\])}\xbb] ?|&#64;|&#[xX]40;|&commat;|%40)"
+_DOT = r"(?: ?[\[({\xab] ?(?i:dot) ?[\])}\xbb] ?|\.)"
+_NAME = r"[A-Za-z0-9_][A-Za-z0-9._+-]*"
+_LABEL = "[A-Za-z0-9](?:[A-Za-z0-9-]*[A-Za-z0-9])?"
+_SPELLED = f"({_NAME}){_AT}({_LABEL}(?:{_DOT}{_LABEL})*{_DOT}[A-Za-z]{{2,24}})"
+_HASHED = f"({_NAME})#({_DOMAIN})"
+HINTS = (rf"@[\[{_UNICODE}]", _SPELLED, _HASHED)  # an address holds a match of one of these
+
+
 @functools.cache
 def _patterns():
-    at = r"(?: ?[\[({\xab] ?(?i:at) ?[\])}\xbb] ?|&#64;|&#[xX]40;|&commat;|%40)"
-    dot = r"(?: ?[\[({\xab] ?(?i:dot) ?[\])}\xbb] ?|\.)"
-    core = r"[A-Za-z0-9_][A-Za-z0-9._+-]*"
-    label = "[A-Za-z0-9](?:[A-Za-z0-9-]*[A-Za-z0-9])?"
     return (
         pattern(f"({_QUOTED}|[{_ATEXT}]+)@(?:({_DOMAIN})|({_IDN})|({_LITERAL}))"),
-        pattern(f"({core}){at}({label}(?:{dot}{label})*{dot}[A-Za-z]{{2,24}})"),
-        pattern(f"({core})#({_DOMAIN})"),
+        pattern(_SPELLED),
+        pattern(_HASHED),
+        pattern(f"{_SPELLED}|{_HASHED}", captures=False),
     )
 
 
 def find_emails(text: str, folded: bytes) -> list[tuple[int, int]]:
     """Return the spans of mail addresses, also written with `[at]`, `&#64;`, `%40`, or `#` where the text says so."""
-    plain, spelled, hashed = _patterns()
+    plain, spelled, hashed, rare = _patterns()
     spans = []
     if b"@" in folded:
         for match in plain.finditer(folded):
@@ -57,6 +63,8 @@ def find_emails(text: str, folded: bytes) -> list[tuple[int, int]]:
             end = _domain(text, folded, at + 1, match.end())
             if start is not None and end is not None:
                 spans.append((_unquoted(folded, start, end), end))
+    if not rare.search(folded):
+        return spans
     for match in spelled.finditer(folded):
         if not is_word(byte_at(folded, match.end())):
             spans.append(match.span())

@@ -60,15 +60,19 @@ def _table() -> np.ndarray:
 
 def fold(text: str) -> bytes:
     """Return one byte per code point of a text; `len(fold(text)) == len(text)`."""
-    return _table()[np.frombuffer(text.encode("utf-32-le"), np.uint32)].tobytes()
+    if text.isascii():
+        return text.encode("ascii")
+    codes = np.frombuffer(text.encode("utf-32-le"), np.uint32)
+    return _table().take(codes, mode="clip").tobytes()  # clip is the fast mode; no code is out of range
 
 
-def pattern(source: str) -> re2._Regexp:
+def pattern(source: str, *, captures: bool = True) -> re2._Regexp:
     """Compile a pattern over folded bytes. In the source, a class byte is written as the character of that number."""
     options = re2.Options()
     options.encoding = re2.Options.Encoding.LATIN1
     options.max_mem = 128 << 20  # room for the automaton's states; RE2 falls back to a slower engine, not to a wrong one
     options.log_errors = False
+    options.never_capture = not captures
     return re2.compile(source.encode("latin-1"), options)
 
 

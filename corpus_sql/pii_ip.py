@@ -10,19 +10,20 @@ from corpus_sql.pii_fold import byte_at, is_digit, is_word, pattern
 
 # A four-part number after one of these words, or before one of the endings, is a version or a section.
 _BEFORE_VERSION = re.compile(
-    r"(?:(?<![a-z])(?:version|versions|ver|v|rev|revision|release|build|firmware|driver|patch|update|upgrade|section|"
+    r"(?:versions?[\"']?|(?<![a-z])(?:ver|v|rev|revision|release|build|firmware|driver|patch|update|upgrade|section|"
     r"sections|sec|chapter|clause|figure|fig|table|appendix|annex|step|oid|kernel|abschnitt|kapitel|tabelle)"
     r"(?: ?(?:no|number|nr))?\.?[\"']?|版本号?|版|固件|内核|章节?|小节|节|表|图|第|§+|[=~!<>^]=|\^|~)"
     r"(?:\s?(?:[:：=为是]|is))?\s{0,2}[\"'(\[vV]?\Z",
     re.IGNORECASE,
 )
-_PRODUCT = re.compile(r"(?<![A-Za-z0-9./])[A-Z][A-Za-z]+/\Z")
+_PRODUCT = re.compile(r"(?<![A-Za-z0-9])[A-Za-z]*[A-Z][A-Za-z]+/\Z")
 _HEADING = re.compile(r"(?:\A|\n)#{1,6}\s+\Z")
 _AFTER_VERSION = re.compile(
     r"[-+_.](?:alpha|beta|rc|snapshot|release|final|dev|pre|post|ga|m\d|ubuntu|el\d|fc\d|tar|tgz|zip|jar|whl|gem|rpm|deb|"
     r"exe|msi|dmg|pkg|apk|so|dll|pdf|gz|xz|bz2)|\s?(?:版|节|章)|\s(?:version|release|update|firmware)\b",
     re.IGNORECASE,
 )
+_NUMBERED = re.compile(r"\.\s+[^\W\d_]")
 _LABEL = re.compile(r"(?<![A-Za-z0-9_])(?:[A-Za-z]{2,}|[Ii][Pp](?:[Vv]?[46])?)\Z")
 _MASK_WORD = re.compile(r"mask(?:e|\s+is)?\s?[:=：]?\s{0,2}\Z|掩码\s?[:：为是]?\s{0,2}\Z", re.IGNORECASE)
 _MASKS = frozenset(ipaddress.ip_address((2**32 - 1) >> 32 - n << 32 - n) for n in range(8, 32)) | frozenset(
@@ -31,24 +32,24 @@ _MASKS = frozenset(ipaddress.ip_address((2**32 - 1) >> 32 - n << 32 - n) for n i
 _LONGEST = 45  # characters of the longest form, a v4-mapped address with full groups
 
 
+_SIX = r"[0-9A-Fa-f:.]*::[0-9A-Fa-f:.]*|(?:[0-9A-Fa-f]{1,4}:){6}[0-9A-Fa-f:.]+"
+HINTS = (r"[0-9]\.[0-9]{1,3}\.[0-9]{1,3}\.[0-9]", r"[0-9A-Fa-f]::|::[0-9A-Fa-f]|(?:[0-9A-Fa-f]{1,4}:){6}")
+
+
 @functools.cache
 def _patterns():
-    hexa = "[0-9A-Fa-f]"
-    return (
-        pattern(r"[0-9]+(?:\.[0-9]+)+"),
-        pattern(rf"[0-9A-Fa-f:.]*::[0-9A-Fa-f:.]*|(?:{hexa}{{1,4}}:){{6}}[0-9A-Fa-f:.]+"),
-    )
+    return pattern(HINTS[0], captures=False), pattern(r"[0-9]+(?:\.[0-9]+)+"), pattern(_SIX)
 
 
 def find_ips(text: str, folded: bytes) -> list[tuple[int, int]]:
     """Return the spans of addresses; loopback, unspecified and netmask addresses are none."""
-    four, six = _patterns()
+    hint, four, six = _patterns()
     spans = []
     for match in six.finditer(folded):
         span = _six(text, folded, *match.span())
         if span:
             spans.append(span)
-    for match in four.finditer(folded):
+    for match in four.finditer(folded) if hint.search(folded) else ():
         start, end = match.span()
         if match.group().count(b".") == 3 and end - start <= 15 and _four(text, folded, start, end):
             spans.append((start, end))
@@ -66,8 +67,8 @@ def _four(text: str, folded: bytes, start: int, end: int) -> bool:
     before, after = byte_at(folded, start - 1), byte_at(folded, end)
     if is_word(before) or is_word(after) or (before == 0x2E and is_word(byte_at(folded, start - 2))):
         return False
-    if before in b"-+" and is_digit(byte_at(folded, start - 2)) and folded[start - 2 : start - 1].isdigit():
-        return _address(folded, start, end) is not None and _kept(text, folded, start, end) is False
+    if byte_at(folded, start - 1) == 0x0A and _NUMBERED.match(text, end, min(len(text), end + 8)) and end - start <= 11:
+        return False  # a heading: 6.2.4.1. Setting up
     return _kept(text, folded, start, end) is False
 
 

@@ -7,83 +7,112 @@ import re
 
 from corpus_sql.pii_fold import byte_at, is_word, pattern
 
-_WORD = "[A-Za-z0-9_-]"
-_HEX = "[0-9a-f]"
-# Tokens whose prefix says what they are. The forms are those of the vendors' documentation; lengths are lower bounds
-# where a vendor has changed them.
+# In the patterns below \W stands for [A-Za-z0-9_-] and \H for [0-9a-f].
+# (vendors, patterns). The forms are those of the vendors' documentation; lengths are lower bounds where one changed them.
 TOKENS = (
-    r"(?:AKIA|ASIA|ABIA|ACCA|A3T[A-Z0-9])[A-Z0-9]{16}",  # AWS access key ids
-    r"ABSK[A-Za-z0-9+/]{60,}={0,2}",  # Amazon Bedrock
-    r"LTAI[A-Za-z0-9]{12,26}", r"AKID[A-Za-z0-9]{13,40}", r"AKLT[A-Za-z0-9_-]{20,60}", r"JDC_[A-Z0-9]{28}",  # CN clouds
-    rf"AIza{_WORD}{{35}}", rf"ya29\.{_WORD}{{20,}}", rf"GOCSPX-{_WORD}{{20,}}", rf"1//0[a-z]?{_WORD}{{40,}}",  # Google
-    r"[A-Za-z0-9_~.]{3}[0-9]Q~[A-Za-z0-9_~.-]{31,34}",  # Azure client secrets
-    rf"do[opr]_v1_{_HEX}{{64}}", rf"dapi{_HEX}{{32}}(?:-[0-9])?", rf"HRKU-{_WORD}{{36,}}", r"nfp_[A-Za-z0-9]{36,}",
-    r"fo1_[A-Za-z0-9_-]{43}", rf"hv[bsr]\.{_WORD}{{20,}}", r"[A-Za-z0-9]{14}\.atlasv1\.[A-Za-z0-9_=-]{60,}",
-    r"dp\.(?:pt|st|ct|sa|scim|audit)\.[A-Za-z0-9._-]{40,}", rf"pul-{_HEX}{{40}}",  # hosting and operations
-    r"gh[pousr]_[A-Za-z0-9]{36,}", r"github_pat_[A-Za-z0-9_]{22,}",  # GitHub
-    rf"gl(?:pat|dt|rt|rtr|ptt|cbt|ft|imt|agent|oas|soat|ffct|wt)-{_WORD}{{20,}}(?:\.{_WORD}{{2,}})*",  # GitLab
-    rf"GR1348941{_WORD}{{20}}", r"ATBB[A-Za-z0-9]{24,}", r"AT(?:ATT|CTT)3[A-Za-z0-9_=-]{50,}",  # Bitbucket, Atlassian
-    rf"pypi-{_WORD}{{50,}}", r"npm_[A-Za-z0-9]{36,}", rf"rubygems_{_HEX}{{48}}", r"cio[A-Za-z0-9]{32}",
-    rf"dckr_(?:pat|oat)_{_WORD}{{20,}}", rf"oy2{'[a-z0-9]'}{{43}}",  # package and image registries
-    r"xox[abceoprs](?:\.xox[bp])?-[A-Za-z0-9-]{10,}", r"xapp-[0-9]-[A-Za-z0-9-]{20,}", r"xwfp-[A-Za-z0-9-]{20,}",
-    r"https://hooks\.slack\.com/(?:services|workflows|triggers)/[A-Za-z0-9+/_-]{20,}",  # Slack
-    rf"https://(?:[a-z]+\.)?discord(?:app)?\.com/api/(?:v[0-9]+/)?webhooks/[0-9]{{15,20}}/{_WORD}{{30,}}",
-    rf"[MNO][A-Za-z0-9_-]{{23,27}}\.{_WORD}{{6}}\.{_WORD}{{27,45}}",  # Discord
-    r"https://[a-z0-9-]+\.webhook\.office\.com/webhookb2/[A-Za-z0-9@/_-]{40,}",
-    rf"[0-9]{{8,10}}:{_WORD}{{35}}",  # Telegram bots
-    r"(?:sk|rk)_(?:live|test|prod)_[A-Za-z0-9]{10,}", r"whsec_[A-Za-z0-9+/]{24,}={0,2}",  # Stripe
-    rf"sq0[a-z]{{3}}-{_WORD}{{22,43}}", rf"EAAA[a-zA-Z0-9_-]{{60}}", rf"shp(?:at|ca|pa|ss|ua|tka)_[A-Fa-f0-9]{{32}}",
-    rf"access_token\$(?:production|sandbox)\$[0-9a-z]{{16}}\${_HEX}{{32}}", r"rzp_(?:live|test)_[A-Za-z0-9]{14,}",
-    r"FLWSECK(?:_TEST)?-[0-9a-zA-Z]{12,}(?:-X)?", r"EZ[AT]K[A-Za-z0-9]{54}", r"(?:live|test)_[A-Za-z0-9]{35}",  # payment
-    r"sk-(?:proj|svcacct|admin|None|service|live|test)-[A-Za-z0-9_-]{20,}", r"sess-[A-Za-z0-9]{40}",
-    rf"sk-or-v1-{_HEX}{{32,}}", r"sk-ant-[a-z0-9]+-[A-Za-z0-9_-]{20,}", r"sk-[A-Za-z0-9]{20,}",
-    r"hf_[A-Za-z0-9]{30,}", r"api_org_[A-Za-z0-9]{34}", r"gsk_[A-Za-z0-9]{40,}", r"r8_[A-Za-z0-9]{37,}",
-    r"pplx-[A-Za-z0-9]{40,}", r"xai-[A-Za-z0-9]{60,}", rf"nvapi-{_WORD}{{40,}}", r"tgp_v1_[A-Za-z0-9_-]{40,}",
-    r"fw_[A-Za-z0-9]{22,}", r"lsv2_(?:pt|sk)_[0-9a-f]{32}_[0-9a-f]{10}", r"jina_[A-Za-z0-9]{40,}", r"tvly-[A-Za-z0-9-]{30,}",
-    r"voy?a?-?pa-[A-Za-z0-9_-]{40,}", r"wandb_v1_[A-Za-z0-9_]{40,}", rf"pcsk_[A-Za-z0-9_]{{50,}}",  # AI
-    rf"SG\.{_WORD}{{16,32}}\.{_WORD}{{30,64}}", rf"key-{_HEX}{{32}}", rf"{_HEX}{{32}}-us[0-9]{{1,2}}",
-    rf"x(?:keysib|smtpsib)-{_HEX}{{64}}-[A-Za-z0-9]{{16}}", rf"(?:SK|AC){_HEX}{{32}}", r"re_[A-Za-z0-9]{8}_[A-Za-z0-9]{24}",
-    r"EAA[A-Za-z0-9]{80,}", r"AAAAAAAAA[A-Za-z0-9%]{60,}",  # mail, messages, social
-    r"gl(?:c|sa)_[A-Za-z0-9_+/]{30,}={0,2}", r"NRA[KL]-[A-Z0-9]{27}", r"NRJS-[a-f0-9]{19}", rf"PMAK-{_HEX}{{24}}-{_HEX}{{34}}",
-    r"lin_(?:api|oauth)_[A-Za-z0-9]{32,}", r"ntn_[A-Za-z0-9]{40,}", r"secret_[A-Za-z0-9]{43}", rf"fig[dour]_{_WORD}{{20,}}",
-    rf"pat[A-Za-z0-9]{{14}}\.{_HEX}{{64}}", r"sntry[su]_[A-Za-z0-9+/=_-]{40,}", r"pscale_(?:tkn|pw|oauth)_[A-Za-z0-9_.-]{32,}",
-    rf"sb[ps]_{_HEX}{{40}}", r"sb_secret_[A-Za-z0-9_-]{20,}", rf"[sp]k\.eyJ{_WORD}+\.{_WORD}{{20,}}", r"aio_[A-Za-z0-9]{28}",
-    r"dt0[a-z][0-9]{2}\.[A-Z0-9]{24}\.[A-Z0-9]{64}", r"AGE-SECRET-KEY-1[A-Z0-9]{58}", r"ops_eyJ[A-Za-z0-9+/]{200,}={0,3}",
-    r"EZAK[A-Za-z0-9]{54}", r"sha256~[A-Za-z0-9_-]{43}", r"phc_[A-Za-z0-9]{40,}", r"phx_[A-Za-z0-9]{40,}", r"cfut_[A-Za-z0-9]{40,}",
-    r"AKCp[A-Za-z0-9]{60,}", r"tk-us-[A-Za-z0-9_-]{48}", r"CLOJARS_[a-z0-9]{60}", r"sk_[a-f0-9]{48}",
-    rf"eyJ{_WORD}{{10,}}\.eyJ{_WORD}{{10,}}(?:\.{_WORD}{{10,}})?",  # JWT
-    rf"eyJ{_WORD}{{10,}}(?:\.{_WORD}*){{3}}\.{_WORD}{{10,}}",  # JWE
-)  # fmt: skip
-_LABELLED = (
-    r"(?:AccountKey|SharedAccessKey|SharedSecret)=([A-Za-z0-9+/]{40,}={0,2})",  # Azure connection strings
-    r"[?&;]sig=([A-Za-z0-9%+/]{40,}(?:%3[dD]|=){0,2})",  # signed Azure addresses
-    r"(?i:aws|secret)[^\n<>]{0,30}?[\"'=: ]([A-Za-z0-9/+]{40})",  # AWS secret keys
-    r"(?i:authorization)[\"']?\s?[:=]\s?[\"']?(?i:bearer|basic|token)\s+([A-Za-z0-9._~+/-]{16,}={0,2})",
-    r"[A-Za-z][A-Za-z0-9+.-]{0,20}://[^\s:@/<>\"']{0,64}:([^\s@/<>\"'{}$]{1,128})@",  # a password in an address
-    r"(?i:api[_-]?key|apikey|secret|token|passwd|password|pwd|access[_-]?key|private[_-]?key|credentials?)"
-    r"[\"']?\s{0,3}(?:=>|:=|=|:)\s{0,3}[\"'`]([A-Za-z0-9_+/.~-]{20,128}={0,2})[\"'`]",
+    ("AWS", r"(?:AKIA|ASIA|ABIA|ACCA|A3T[A-Z0-9])[A-Z0-9]{16}", r"ABSK[A-Za-z0-9+/]{60,}={0,2}"),
+    ("Alibaba, Tencent, Volcano, JD", r"LTAI[A-Za-z0-9]{12,26}", r"AKID[A-Za-z0-9]{13,40}"),
+    ("Volcano, JD", r"AKLT[A-Za-z0-9_-]{20,60}", r"JDC_[A-Z0-9]{28}"),
+    ("Google", r"AIza\W{35}", r"ya29\.\W{20,}", r"GOCSPX-\W{20,}", r"1//0[a-z]?\W{40,}"),
+    ("DigitalOcean, Databricks", r"do[opr]_v1_\H{64}", r"dapi\H{32}(?:-[0-9])?"),
+    ("Heroku, Netlify, Fly", r"HRKU-\W{36,}", r"nfp_[A-Za-z0-9]{36,}", r"fo1_\W{43}"),
+    ("Vault, Doppler, Pulumi", r"hv[bsr]\.\W{20,}", r"dp\.(?:pt|st|ct|sa|scim|audit)\.[A-Za-z0-9._-]{40,}", r"pul-\H{40}"),
+    ("GitHub", r"gh[pousr]_[A-Za-z0-9]{36,}", r"github_pat_[A-Za-z0-9_]{22,}"),
+    ("GitLab", r"gl(?:pat|dt|rt|rtr|ptt|cbt|ft|imt|agent|oas|soat|ffct|wt)-\W{20,}(?:\.\W{2,})*", r"GR1348941\W{20}"),
+    ("Atlassian", r"ATBB[A-Za-z0-9]{24,}", r"AT(?:ATT|CTT)3[A-Za-z0-9_=-]{50,}"),
+    ("package registries", r"pypi-\W{50,}", r"npm_[A-Za-z0-9]{36,}", r"rubygems_\H{48}", r"cio[A-Za-z0-9]{32}"),
+    ("package registries", r"dckr_(?:pat|oat)_\W{20,}", r"oy2[a-z0-9]{43}", r"AKCp[A-Za-z0-9]{60,}", r"CLOJARS_[a-z0-9]{60}"),
+    ("Slack", r"xox[abceoprs](?:\.xox[bp])?-[A-Za-z0-9-]{10,}", r"xapp-[0-9]-[A-Za-z0-9-]{20,}", r"xwfp-[A-Za-z0-9-]{20,}"),
+    ("Slack", r"https://hooks\.slack\.com/(?:services|workflows|triggers)/[A-Za-z0-9+/_-]{20,}"),
+    ("Discord", r"https://(?:[a-z]+\.)?discord(?:app)?\.com/api/(?:v[0-9]+/)?webhooks/[0-9]{15,20}/\W{30,}"),
+    ("Teams", r"https://[a-z0-9-]+\.webhook\.office\.com/webhookb2/[A-Za-z0-9@/_-]{40,}"),
+    ("Telegram", r"[0-9]{8,10}:\W{35}"),
+    ("Stripe", r"(?:sk|rk)_(?:live|test|prod)_[A-Za-z0-9]{10,}", r"whsec_[A-Za-z0-9+/]{24,}={0,2}"),
+    ("Square, Shopify", r"sq0[a-z]{3}-\W{22,43}", r"EAAA\W{60}", r"shp(?:at|ca|pa|ss|ua|tka)_[A-Fa-f0-9]{32}"),
+    ("Braintree, Razorpay", r"access_token\$(?:production|sandbox)\$[0-9a-z]{16}\$\H{32}", r"rzp_(?:live|test)_[A-Za-z0-9]{14,}"),
+    ("payment", r"FLWSECK(?:_TEST)?-[0-9a-zA-Z]{12,}(?:-X)?", r"EZ[AT]K[A-Za-z0-9]{54}", r"(?:live|test)_[A-Za-z0-9]{35}"),
+    ("OpenAI", r"sk-(?:proj|svcacct|admin|None|service|live|test)-\W{20,}", r"sk-[A-Za-z0-9]{20,}", r"sess-[A-Za-z0-9]{40}"),
+    ("Anthropic, OpenRouter", r"sk-ant-[a-z0-9]+-\W{20,}", r"sk-or-v1-\H{32,}"),
+    ("Hugging Face, Groq, Replicate", r"hf_[A-Za-z0-9]{30,}", r"api_org_[A-Za-z0-9]{34}", r"gsk_[A-Za-z0-9]{40,}", r"r8_[A-Za-z0-9]{37,}"),
+    ("Perplexity, xAI, NVIDIA", r"pplx-[A-Za-z0-9]{40,}", r"xai-[A-Za-z0-9]{60,}", r"nvapi-\W{40,}", r"tgp_v1_\W{40,}"),
+    ("AI tools", r"fw_[A-Za-z0-9]{22,}", r"lsv2_(?:pt|sk)_\H{32}_\H{10}", r"jina_[A-Za-z0-9]{40,}", r"tvly-[A-Za-z0-9-]{30,}"),
+    ("AI tools", r"pa-\W{43}", r"wandb_v1_[A-Za-z0-9_]{40,}", r"pcsk_[A-Za-z0-9_]{50,}", r"sk_\H{48}"),
+    ("mail", r"SG\.\W{16,32}\.\W{30,64}", r"key-\H{32}", r"x(?:keysib|smtpsib)-\H{64}-[A-Za-z0-9]{16}"),
+    ("Resend, Twilio", r"re_[A-Za-z0-9]{8}_[A-Za-z0-9]{24}", r"(?:SK|AC)\H{32}"),
+    ("Meta, X", r"EAA[A-Za-z0-9]{80,}", r"AAAAAAAAA[A-Za-z0-9%]{60,}"),
+    ("monitoring", r"gl(?:c|sa)_[A-Za-z0-9_+/]{30,}={0,2}", r"NRA[KL]-[A-Z0-9]{27}", r"sntry[su]_[A-Za-z0-9+/=_-]{40,}"),
+    ("monitoring", r"dt0[a-z][0-9]{2}\.[A-Z0-9]{24}\.[A-Z0-9]{64}", r"ph[cx]_[A-Za-z0-9]{40,}", r"aio_[A-Za-z0-9]{28}"),
+    ("Postman, Linear, Notion", r"PMAK-\H{24}-\H{34}", r"lin_(?:api|oauth)_[A-Za-z0-9]{32,}", r"ntn_[A-Za-z0-9]{40,}"),
+    ("Notion, Figma, Airtable", r"secret_[A-Za-z0-9]{43}", r"fig[dour]_\W{20,}", r"pat[A-Za-z0-9]{14}\.\H{64}"),
+    ("PlanetScale, Supabase", r"pscale_(?:tkn|pw|oauth)_[A-Za-z0-9_.-]{32,}", r"sb[ps]_\H{40}", r"sb_secret_\W{20,}"),
+    ("Mapbox, age, 1Password", r"[sp]k\.eyJ\W+\.\W{20,}", r"AGE-SECRET-KEY-1[A-Z0-9]{58}", r"ops_eyJ[A-Za-z0-9+/]{200,}={0,3}"),
+    ("OpenShift, Cloudflare", r"sha256~\W{43}", r"cfut_[A-Za-z0-9]{40,}"),
+    ("JWT, JWE", r"eyJ\W{10,}\.eyJ\W{10,}(?:\.\W{10,})?", r"eyJ\W{10,}(?:\.\W*){3}\.\W{10,}"),
 )
-_SECRET_40, _ASSIGNED, _PASSWORD = 2, 5, 4  # places in _LABELLED that need a second look
+# Tokens that begin like any word: (pattern, what the prefilter looks for instead, lest its automaton grow without end).
+LATE_TOKENS = (
+    (r"[A-Za-z0-9_~.]{3}[0-9]Q~[A-Za-z0-9_~.-]{31,34}", r"Q~[A-Za-z0-9_~.-]{31}"),  # Azure client secrets
+    (r"[A-Za-z0-9]{14}\.atlasv1\.[A-Za-z0-9_=-]{60,}", r"\.atlasv1\."),  # Terraform
+    (r"[MNO]\W{23,27}\.\W{6}\.\W{27,45}", r"\.\W{6}\.\W{27}"),  # Discord
+    (r"\H{32}-us[0-9]{1,2}", r"\H{8}-us[0-9]"),  # Mailchimp
+)
+LABELLED = (
+    (r"(?:AccountKey|SharedAccessKey|SharedSecret)=([A-Za-z0-9+/]{40,}={0,2})", "[KS][eh][ya][A-Za-z]*=[A-Za-z0-9+/]{40}"),
+    (r"[?&;]sig=([A-Za-z0-9%+/]{40,}(?:%3[dD]|=){0,2})", "sig="),  # signed Azure addresses
+    (r"(?i:aws|secret)[^\n<>]{0,30}?[\"'=: ]([A-Za-z0-9/+]{40})", r"(?i:aws|secret)[^\n<>]*[\"'=: ][A-Za-z0-9/+]{40}"),  # AWS secret keys
+    (
+        r"(?i:authorization)[\"']?\s?[:=]\s?[\"']?(?i:bearer|basic|token)\s+([A-Za-z0-9._~+/-]{16,}={0,2})",
+        r"(?i:authorization)[\"']?\s?[:=]",
+    ),
+    (  # a password in an address
+        r"[A-Za-z][A-Za-z0-9+.-]{0,20}://[^\s:@/<>\"']{0,64}:([^\s@/<>\"'{}$]{1,128})@",
+        r"://[^\s:@/<>\"']*:[^\s@/<>\"'{}$]+@",
+    ),
+    (
+        r"(?i:api[_-]?key|apikey|secret|token|passwd|password|pwd|access[_-]?key|private[_-]?key|credentials?)"
+        r"[\"']?\s{0,3}(?:=>|:=|=|:)\s{0,3}[\"'`]([A-Za-z0-9_+/.~-]{20,128}={0,2})[\"'`]",
+        r"(?i:key|secret|token|passwd|password|pwd|credentials?)[\"']?\s*[:=]+>?\s*[\"'`][A-Za-z0-9_+/.~-]{20}",
+    ),
+)
+_SECRET_40, _PASSWORD, _ASSIGNED = 2, 4, 5  # places in LABELLED that need a second look
 _BEGIN = r"-----BEGIN (?:[A-Z0-9]+ ){0,3}PRIVATE KEY(?: BLOCK)?-----|---- BEGIN (?:[A-Z0-9]+ ){0,3}PRIVATE KEY ----"
 _END = _BEGIN.replace("BEGIN", "END")
 _BODY = re.compile(r"[A-Za-z0-9+/=]{16}")
-_TORN = re.compile(r"(?:[A-Za-z-]{4,20}: [^\n<>]{1,80}\s{1,2}|(?:\\n|\\r|\s){0,4}[A-Za-z0-9+/=]{16,}|\s{0,4}[A-Za-z0-9+/=]{2,15}(?=\s|$))+")
+_TORN = re.compile(
+    r"(?:[A-Za-z-]{4,20}: [^\n<>]{1,80}\s{1,2}|(?:\\n|\\r|\s){0,4}[A-Za-z0-9+/=]{16,}|"
+    r"\s{0,4}[A-Za-z0-9+/=]{2,15}(?=\s|$))+"
+)
 _MASKED = re.compile(r"x{6}|X{6}|\*{3}|\.{3}|0{12}|1234567890abcdef|(?i:your|placeholder|change_?me|redacted)")
 _UUID = re.compile(r"[0-9a-fA-F]{8}(?:-[0-9a-fA-F]{4}){3}-[0-9a-fA-F]{12}")
 
 
+
+
+def _spelled(source: str) -> str:
+    return source.replace(r"\W", "[A-Za-z0-9_-]").replace(r"\H", "[0-9a-f]")
+
+
+_EARLY = [_spelled(source) for _, *sources in TOKENS for source in sources]
+_LATE = [_spelled(source) for source, _ in LATE_TOKENS]
+HINTS = (
+    f"(?:^|[^A-Za-z0-9_])(?:{'|'.join(_EARLY)})",
+    *(_spelled(short) for _, short in (*LATE_TOKENS, *LABELLED)),
+    _BEGIN,
+)
+
+
 @functools.cache
 def _patterns():
-    return (
-        pattern(f"(?:^|[^A-Za-z0-9_])({'|'.join(TOKENS)})"),
-        tuple(map(pattern, _LABELLED)),
-        pattern(f"({_BEGIN})|({_END})"),
-    )
+    rare = pattern("|".join(f"(?:{hint})" for hint in HINTS), captures=False)
+    tokens = pattern(f"(?:^|[^A-Za-z0-9_])({'|'.join(_EARLY + _LATE)})")
+    return rare, tokens, tuple(pattern(source) for source, _ in LABELLED), pattern(f"({_BEGIN})|({_END})")
 
 
 def find_keys(text: str, folded: bytes) -> list[tuple[int, int]]:
     """Return the spans of secrets. A private key is one span from BEGIN to END; public keys and certificates stay."""
-    tokens, labelled, marks = _patterns()
+    rare, tokens, labelled, marks = _patterns()
+    if not rare.search(folded):
+        return []
     spans = _blocks(text, folded, marks) if b"PRIVATE KEY" in folded else []
     at = 0
     while match := tokens.search(folded, at):
@@ -113,7 +142,9 @@ def _plausible(token: str) -> bool:
 
 def _fits(place: int, value: str, folded: bytes, start: int, end: int) -> bool:
     if place == _PASSWORD:
-        return not re.fullmatch(r"[*.x%]+|%[a-z]", value)
+        if folded[max(0, start - 7) : start] == b"mailto:":
+            return False
+        return not re.fullmatch(r"[*.x%]+|%[a-z]|\[.*\]|\(.*\)", value)
     lower, upper, digit = (any(map(test, value)) for test in (str.islower, str.isupper, str.isdigit))
     if _MASKED.search(value) or len(set(value)) < 8:
         return False

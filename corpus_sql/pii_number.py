@@ -16,20 +16,20 @@ _ISSUERS = (
     ("51", "55", (16,)), ("2221", "2720", (16,)),  # Mastercard
     ("34", "34", (15,)), ("37", "37", (15,)),  # American Express
     ("300", "305", (14, 16)), ("3095", "3095", (14,)), ("36", "36", (14,)), ("38", "39", (14, 16)),  # Diners Club
-    ("6011", "6011", (16, 17, 18, 19)), ("644", "649", (16, 17, 18, 19)), ("65", "65", (16, 17, 18, 19)),  # Discover
+    ("6011", "6011", (16, 19)), ("644", "649", (16, 19)), ("65", "65", (16, 19)),  # Discover
     ("3528", "3589", (16, 17, 18, 19)),  # JCB
     ("62", "62", (16, 17, 18, 19)), ("81", "81", (16, 17, 18, 19)),  # UnionPay; RuPay shares 81
     ("60", "60", (16,)), ("508", "508", (16,)), ("82", "82", (16,)), ("353", "353", (16,)), ("356", "356", (16,)),  # RuPay
     ("5018", "5018", tuple(range(12, 20))), ("5020", "5020", tuple(range(12, 20))),  # Maestro
     ("5038", "5038", tuple(range(12, 20))), ("5893", "5893", tuple(range(12, 20))),
     ("6304", "6304", tuple(range(12, 20))), ("6759", "6759", tuple(range(12, 20))),
-    ("6761", "6763", tuple(range(12, 20))), ("6799", "6799", tuple(range(12, 20))), ("56", "58", (16, 18, 19)),
+    ("6761", "6763", tuple(range(12, 20))), ("6799", "6799", tuple(range(12, 20))), 
     ("5019", "5019", (16,)), ("4571", "4571", (16,)),  # Dankort
     ("2200", "2204", (16, 17, 18, 19)),  # Mir
     ("9792", "9792", (16,)),  # Troy
     ("506099", "506198", (16, 18, 19)), ("650002", "650027", (16, 18, 19)), ("507865", "507964", (16, 18, 19)),  # Verve
     ("5067", "5067", (16,)), ("509", "509", (16,)), ("636368", "636369", (16,)), ("636297", "636297", (16,)),  # Elo
-    ("636", "639", (16, 17, 18, 19)),  # InterPayment, InstaPayment
+    ("636", "639", (16,)),  # InterPayment, InstaPayment
     ("6331", "6331", (16, 18, 19)), ("6333", "6334", (16, 18, 19)), ("6767", "6767", (16, 18, 19)),  # Switch, Solo
     ("4903", "4903", (16, 18, 19)), ("4905", "4905", (16, 18, 19)), ("4911", "4911", (16, 18, 19)),
     ("4936", "4936", (16, 18, 19)), ("564182", "564182", (16, 18, 19)),
@@ -39,24 +39,30 @@ _ISSUERS = (
 _SHAPES = ((4, 4, 4, 4, 3), (4, 4, 4, 4), (4, 4, 4, 1), (4, 6, 5), (4, 6, 4), (6, 13))
 # Numbers that say what they are: of ten numbers with a card's prefix and length one passes Luhn by chance.
 _NO_CARD = re.compile(
-    r"(?:(?<![a-z])(?:order|invoice|tracking|parcel|isbn|ean|upc|gtin|imei|iccid|timestamp|sku|serial)"
+    r"(?:(?<![a-z])(?:order|invoice|tracking|parcel|isbn|ean|upc|gtin|imei|iccid|timestamp|sku|serial|id|uid|status)"
     r"(?: ?(?:no|nr|number|id|code))?|订单号?码?|单号|运单号?|快递单号|流水号|条形?码|时间戳|序列号)[.]?[\s:：=#\"']{0,4}\Z",
     re.IGNORECASE,
 )
 _AADHAAR_WORD = re.compile(r"a+dh?a+r|uidai|(?<![a-z])uid(?![a-z])|आधार|আধার|ஆதார்", re.IGNORECASE)
 _PAN_WORD = re.compile(r"(?<![a-z])pan(?![a-z])|permanent account|पैन", re.IGNORECASE)
 _NEAR = 40  # code points in which a context word stands, before or (half of it) after the number
+# A hexadecimal dump: groups of four with letters among them.
+_HEX_BEFORE = re.compile(rb"(?<![0-9A-Za-z])(?=[a-f]*[0-9])(?=[0-9]*[a-f])[0-9a-f]{4} {1,2}\Z")
+_HEX_AFTER = re.compile(rb" {1,2}(?=[a-f]*[0-9])(?=[0-9]*[a-f])[0-9a-f]{4}(?![0-9A-Za-z])")
 _DIGITS = re.compile(rb"[0-9]+")
+
+
+_GAP = f"[ {chr(SPACE)}{chr(DASH)}-]{{0,2}}"
+_COLONED = "[2-9][0-9]{3}:[0-9]{4}:[0-9]{4}"
+_PAN = "[A-Z]{5}[0-9]{4}[A-Z]|[a-z]{5}[0-9]{4}[a-z]"
+CARD_HINTS = (f"[0-9](?:{_GAP}[0-9]){{11}}",)
+AADHAAR_HINTS = (*CARD_HINTS, _COLONED)
+PAN_HINTS = (_PAN,)
 
 
 @functools.cache
 def _patterns():
-    gap = f"[ {chr(SPACE)}{chr(DASH)}-]{{0,2}}"
-    return (
-        pattern(f"[0-9](?:{gap}[0-9]){{11,}}"),
-        pattern("[2-9][0-9]{3}:[0-9]{4}:[0-9]{4}"),
-        pattern("[A-Z]{5}[0-9]{4}[A-Z]|[a-z]{5}[0-9]{4}[a-z]"),
-    )
+    return pattern(f"[0-9](?:{_GAP}[0-9]){{11,}}"), pattern(_COLONED), pattern(_PAN)
 
 
 def find_cards(text: str, folded: bytes) -> list[tuple[int, int]]:
@@ -111,7 +117,9 @@ def _tied(folded: bytes, groups: list[tuple[int, int]], i: int, j: int, *, same_
             return True
         if same_size and 0 <= other < len(groups) and groups[other][1] - groups[other][0] == 4:
             return True
-    return False
+    if same_size:
+        return bool(_HEX_BEFORE.search(folded, max(0, start - 8), start) or _HEX_AFTER.match(folded, end))
+    return before == 0x2F and is_word(byte_at(folded, start - 2))  # a path: /status/4111111111111111
 
 
 def is_card(digits: str) -> bool:

@@ -50,8 +50,7 @@ _GROUP = re.compile(rb"[0-9]+")
 _FORMS = ("plus", "zeros", "nanp", "mobile86", "trunk", "split91", "free", "bare", "local")
 
 
-@functools.cache
-def _pattern():
+def _forms() -> str:
     dash = rf"\-{chr(DASH)}"
     space = f" {chr(SPACE)}"
     gap = f"[{space}.{dash}]"
@@ -64,14 +63,22 @@ def _pattern():
         rf"[2-9][0-9]{{2}}(?:{gap}|[{space}][{dash}][{space}])[0-9]{{4}}",
         "mobile86": rf"(?:86{gap}?)?1[3-9][0-9](?:{gap}?[0-9]{{4}}{gap}?[0-9]{{4}}|{gap}[0-9]{{3}}{gap}[0-9]{{5}})",
         "trunk": rf"{opening}?0[1-9][0-9]{{0,4}}{closing}?(?:[{space}]?[{dash}/.]?[{space}]?[0-9]){{5,11}}",
-        "split91": rf"(?:91{gap})?[6-9][0-9]{{4}}[{space}{dash}][0-9]{{5}}|91{gap}?[6-9][0-9]{{9}}",
+        "split91": rf"(?:91[{space}{dash}])?[6-9][0-9]{{4}}[{space}{dash}][0-9]{{5}}|91[{space}{dash}]?[6-9][0-9]{{9}}",
         "free": rf"400{gap}?(?:[0-9]{{3}}{gap}?[0-9]{{4}}|[0-9]{{4}}{gap}?[0-9]{{3}})|"
         rf"1?800{gap}?(?:[0-9]{{3}}{gap}?[0-9]{{3,4}}|[0-9]{{2}}{gap}?[0-9]{{4,5}})",
         "bare": r"1?[2-9][0-9]{9}",
         "local": rf"[2-9][0-9]{{2}}[{dash}][0-9]{{4}}|[2-9][0-9]{{3}}[{space}{dash}]?[0-9]{{4}}",
     }
     alternatives = "|".join(f"({forms[name]})" for name in _FORMS)
-    return pattern(f"(?:^|[^0-9A-Za-z_+])(?:{alternatives})")
+    return f"(?:^|[^0-9A-Za-z_+])(?:{alternatives})"
+
+
+HINTS = (_forms(),)
+
+
+@functools.cache
+def _pattern():
+    return pattern(HINTS[0])
 
 
 def find_phones(text: str, folded: bytes) -> list[tuple[int, int]]:
@@ -93,10 +100,8 @@ def find_phones(text: str, folded: bytes) -> list[tuple[int, int]]:
 
 def _number(form: str, text: str, folded: bytes, start: int, limit: int, previous: int) -> tuple[int, int] | None:
     """Return the span of the number of this form that begins at `start`; `limit` is the end of the form's match."""
-    if _linked(folded, start, previous, form) or _MONEY.search(text[max(0, start - 4) : start]):
-        return None
-    named, near, other = _named(text, start)
-    if other and form != "plus":
+    words = _Words(text, start)
+    if _linked(folded, start, previous, form, words) or _MONEY.search(text[max(0, start - 4) : start]):
         return None
     groups = [match.span() for match in _GROUP.finditer(folded, start, limit)]
     if is_digit(byte_at(folded, limit)):
@@ -107,10 +112,12 @@ def _number(form: str, text: str, folded: bytes, start: int, limit: int, previou
     judges = (_assigned, _likely) if form in ("plus", "zeros", "trunk") else (_assigned,)
     for judge in judges:
         for n in range(len(groups), max(fewest, len(groups) - 4) - 1, -1):
-            number = _Number(form, text, folded, start, groups[:n], named, near)
+            number = _Number(form, folded, start, groups[:n], words)
             if not 7 <= len(number.digits) <= 17:
                 continue
             if judge(number):
+                if words.other and form != "plus":
+                    return None
                 end = _end(form, text, folded, number.end)
                 if end is not None:
                     unpaired = folded[start] in (0x28, OPEN) and not number.closed
@@ -118,13 +125,46 @@ def _number(form: str, text: str, folded: bytes, start: int, limit: int, previou
     return None
 
 
+class _Words:
+    """What the words before a number say of it; looked for only when asked.
+
+    named: a phone word stands before; near: it stands right before; other: a word for another kind of number does.
+    """
+
+    def __init__(self, text: str, start: int):
+        self.head = text[max(0, start - _NAMED) : start]
+
+    @functools.cached_property
+    def _found(self) -> tuple[bool, bool, bool]:
+        phone = other = -1
+        for match in _WORD.finditer(self.head):
+            phone = match.end()
+        for match in _OTHER.finditer(self.head):
+            other = match.end()
+        between = self.head[max(phone, other) :].replace("号码", "").replace("是", "")
+        near = max(phone, other) >= 0 and not any(c.isalnum() for c in between)
+        return phone > other, phone > other and near, other > phone and near
+
+    @property
+    def named(self) -> bool:
+        return self._found[0]
+
+    @property
+    def near(self) -> bool:
+        return self._found[1]
+
+    @property
+    def other(self) -> bool:
+        return self._found[2]
+
+
 class _Number:
     """A candidate: its digits and what separates them."""
 
-    __slots__ = ("form", "digits", "gaps", "groups", "end", "closed", "crowded", "named", "near", "dated")
+    __slots__ = ("form", "digits", "gaps", "groups", "end", "closed", "crowded", "words", "dated")
 
-    def __init__(self, form, text, folded, start, groups, named, near):
-        self.form, self.groups, self.named, self.near = form, groups, named, near
+    def __init__(self, form: str, folded: bytes, start: int, groups: list[tuple[int, int]], words: _Words):
+        self.form, self.groups, self.words = form, groups, words
         self.end = groups[-1][1]
         self.digits = b"".join(folded[first:last] for first, last in groups).decode()
         self.gaps = b"".join(folded[a[1] : b[0]] for a, b in zip(groups, groups[1:], strict=False))
@@ -136,6 +176,10 @@ class _Number:
             after in spaces and is_digit(byte_at(folded, self.end + 1))
         )
         self.dated = _DATE.match(folded, groups[0][0]) is not None
+
+    @property
+    def named(self) -> bool:
+        return self.words.named
 
     @property
     def spaced(self) -> bool:
@@ -150,7 +194,7 @@ def _assigned(number: _Number) -> bool:
 
 def _plus(number: _Number) -> bool:
     parts = plan.split_code(number.digits)
-    if parts is None:
+    if parts is None or len(number.groups) > 7:
         return False
     code, national = parts
     return plan.is_valid(code, national) or (national[0:1] == "0" and plan.is_valid(code, national[1:]))
@@ -167,10 +211,8 @@ def _zeros(number: _Number) -> bool:
 
 def _nanp(number: _Number) -> bool:
     digits = number.digits[-10:]
-    if number.crowded and number.spaced and not number.named:
-        return False
     if plan.is_valid(1, digits) or (digits[0] in "48" and plan.is_valid(86, digits)):
-        return True
+        return not (number.crowded and number.spaced) or number.named
     led = len(number.digits) == 11
     return not number.spaced and (number.named or number.closed or led or digits.startswith("555"))
 
@@ -184,8 +226,10 @@ def _mobile86(number: _Number) -> bool:
 
 def _trunk(number: _Number) -> bool:
     digits, named = number.digits, number.named
-    if not 9 <= len(digits) <= 12 or number.dated:
+    if not 9 <= len(digits) <= 12 or number.dated or b"/" in number.gaps.lstrip(b"/ "):
         return False
+    if not number.words.named and [end - start for start, end in number.groups] == [5, 4]:
+        return False  # a ZIP+4
     national = digits[1:]
     reserved = _RESERVED.fullmatch(digits) is not None
     if not reserved and not any(plan.is_valid(code, national) for code in _HOME):
@@ -199,18 +243,13 @@ def _trunk(number: _Number) -> bool:
 
 
 def _bare_mobile(digits: str) -> bool:
-    national = digits[1:]
-    return (
-        (digits[1] == "7" and len(digits) == 11 and plan.is_valid(44, national))
-        or (digits[1] == "1" and digits[2] in "567" and plan.is_valid(49, national))
-        or (digits[1] in "6789" and len(digits) == 11 and plan.is_valid(91, national))
-    )
+    return len(digits) == 11 and digits[1] in "6789" and any(plan.is_valid(code, digits[1:]) for code in (44, 91))
 
 
 def _split91(number: _Number) -> bool:
     if not plan.is_valid(91, number.digits[-10:]):
         return False
-    return number.named or (not number.crowded and (len(number.digits) == 12 or not number.spaced))
+    return number.named or (not number.crowded and len(number.digits) == 12 and number.gaps != b"")  # else 5-5 is a range
 
 
 def _free(number: _Number) -> bool:
@@ -222,12 +261,12 @@ def _free(number: _Number) -> bool:
 
 def _bare(number: _Number) -> bool:
     digits = number.digits
-    return number.named and (plan.is_valid(1, digits[-10:]) or (len(digits) == 10 and plan.is_valid(91, digits)))
+    return (plan.is_valid(1, digits[-10:]) or (len(digits) == 10 and plan.is_valid(91, digits))) and number.named
 
 
 def _local(number: _Number) -> bool:
     year = len(number.digits) == 8 and number.digits[:2] in ("19", "20")
-    return number.near and not year and not number.crowded
+    return not year and not number.crowded and number.words.near
 
 
 _JUDGES = {
@@ -241,37 +280,25 @@ def _likely(number: _Number) -> bool:
     digits = number.digits
     if number.form == "trunk":
         fits = 9 <= len(digits) <= 12 and any(plan.is_possible(code, digits[1:]) for code in _HOME)
-        return number.named and not number.dated and fits
+        return fits and not number.dated and number.named
     if number.form == "zeros":
-        if not (number.named or _RESERVED.fullmatch(digits[4:])):
+        if not (_RESERVED.fullmatch(digits[4:]) or number.named):
             return False
         digits = digits[3:] if digits.startswith("011") else digits[2:]
     parts = plan.split_code(digits)
-    return parts is not None and len(digits) >= 9 and plan.is_possible(parts[0], parts[1].removeprefix("0"))
+    return parts is not None and len(digits) >= 9 and len(number.groups) <= 7 and plan.is_possible(parts[0], parts[1].removeprefix("0"))
 
 
-def _linked(folded: bytes, start: int, previous: int, form: str) -> bool:
+def _linked(folded: bytes, start: int, previous: int, form: str, words: _Words) -> bool:
     """Whether the number continues something before it: a decimal, a path, an identifier, a time."""
     before, beyond = byte_at(folded, start - 1), byte_at(folded, start - 2)
     if before in (0x2D, DASH):
         return is_word(beyond)
+    if before == 0x2F and form != "plus" and is_word(beyond) and previous != start - 1:
+        return not words.near  # a path: /text/01/02140000.html
     if before in b"./:":
-        return is_digit(beyond) and not (before == 0x2F and previous == start - 1)
+        return is_digit(beyond) and previous != start - 1
     return before == 0x2C and is_digit(beyond) and form in ("bare", "local", "trunk") and previous != start - 1
-
-
-def _named(text: str, start: int) -> tuple[bool, bool, bool]:
-    """Return (a phone word stands before, it stands right before, a word for another kind of number right before)."""
-    head = text[max(0, start - _NAMED) : start]
-    phone = other = -1
-    for match in _WORD.finditer(head):
-        phone = match.end()
-    for match in _OTHER.finditer(head):
-        other = match.end()
-    right = max(phone, other)
-    near = right >= 0 and not any(c.isalnum() for c in head[right:].replace("号码", "").replace("是", "")[:-1])
-    named = phone > other
-    return named, named and near, other > phone and near
 
 
 def _end(form: str, text: str, folded: bytes, end: int) -> int | None:

@@ -5,7 +5,7 @@ import pyarrow as pa
 
 from corpus_sql.arrays import utf8_buffers
 from corpus_sql.functions import udf
-from corpus_sql.pii_scrub import hint, parse_kinds, scrub
+from corpus_sql.pii_scrub import parse_kinds, scrub
 
 SPAN = pa.struct([("kind", pa.string()), ("start_char", pa.int32()), ("end_char", pa.int32())])
 RESULT = pa.struct([("text", pa.string()), ("spans", pa.list_(SPAN))])
@@ -25,14 +25,12 @@ def pii_scrub(text: pa.Array, kinds: pa.Array) -> pa.Array:
     """
     data, offsets, valid = utf8_buffers(text)
     wanted = parse_kinds(kinds[0].as_py()) if len(kinds) else ()
-    search, raw = hint(wanted).search, data.data
+    raw = data.data
     texts, counts, spans = [None] * len(text), np.zeros(len(text) + 1, np.int32), []
     for i in np.flatnonzero(valid).tolist():
-        content = bytes(raw[offsets[i] : offsets[i + 1]])
-        if search(content):
-            texts[i], found = scrub(content.decode(), wanted)
-            counts[i + 1] = len(found)
-            spans += found
+        texts[i], found = scrub(str(raw[offsets[i] : offsets[i + 1]], "utf-8"), wanted)
+        counts[i + 1] = len(found)
+        spans += found
     names, starts, ends = zip(*spans, strict=True) if spans else ((), (), ())
     values = pa.StructArray.from_arrays(
         [pa.array(names, pa.string()), pa.array(starts, pa.int32()), pa.array(ends, pa.int32())], fields=list(SPAN)
