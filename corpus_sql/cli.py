@@ -35,9 +35,12 @@ def main() -> None:
         for problem in error.problems:
             print(f"error: {problem}", file=sys.stderr)
         sys.exit(error.exit_code)
-    except BrokenPipeError:
-        sys.stderr.close()
-        sys.exit(1)
+    except OSError as error:
+        if isinstance(error, BrokenPipeError):
+            sys.stderr.close()
+            sys.exit(1)
+        print(f"error: {error.filename or 'input/output'}: {error.strerror or error}", file=sys.stderr)
+        sys.exit(2)
     except KeyboardInterrupt:
         print("stopped; what was finished is kept, run again to go on", file=sys.stderr)
         sys.exit(130)

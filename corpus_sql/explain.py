@@ -178,13 +178,37 @@ def query(folder: Path, text: str) -> duckdb.DuckDBPyRelation:
         raise ConfigError(Problem("query", str(error).strip())) from error
     if len(statements) != 1:
         raise ConfigError(Problem("query", f"{len(statements)} statements, where one is asked for"))
-    kind = statements[0].type
-    if kind != duckdb.StatementType.SELECT_STATEMENT and kind.name not in ("SELECT", "SELECT_STATEMENT"):
-        raise ConfigError(Problem("query", f"a {kind.name.removesuffix('_STATEMENT').lower()} statement; a build is only read", "Ask with select, from, describe or summarize."))
+    if (kind := _what_writes(connection, statements[0])) is not None:
+        raise ConfigError(Problem("query", f"a statement that can write ({kind}); a build is only read", "Ask with select, from, describe or summarize."))
     try:
         return connection.sql(text)
     except duckdb.Error as error:
         raise ConfigError(Problem("query", str(error).strip())) from error
+
+
+_READS = {"SELECT_NODE", "SET_OPERATION_NODE", "RECURSIVE_CTE_NODE", "CTE_NODE"}
+
+
+def _what_writes(connection: duckdb.DuckDBPyConnection, statement: duckdb.Statement) -> str | None:
+    """Return what kind of statement this is if it can do anything but read, else None.
+
+    A statement of the type SELECT may hold INSERT, UPDATE, DELETE or COPY as the body of a CTE, so the tree is looked
+    at as well.
+    """
+    if statement.type != duckdb.StatementType.SELECT:
+        return statement.type.name.lower()
+    (tree,) = connection.execute("select json_serialize_sql(cast(? as varchar))", [statement.query]).fetchall()[0]
+    waiting: list[Any] = [json.loads(tree)]
+    while waiting:
+        node = waiting.pop()
+        if isinstance(node, dict):
+            kind = node.get("type")
+            if isinstance(kind, str) and kind.endswith("_NODE") and kind not in _READS:
+                return kind.removesuffix("_NODE").removesuffix("_QUERY").lower()
+            waiting += node.values()
+        elif isinstance(node, list):
+            waiting += node
+    return None
 
 
 def _quoted(value: object) -> str:
