@@ -8,6 +8,8 @@ import sys
 from pathlib import Path
 from typing import Any
 
+import duckdb
+
 from corpus_sql import explain
 from corpus_sql.errors import ConfigError, CorpusError, Problem
 
@@ -18,27 +20,32 @@ def ask(build: Path, query: str, format: str = "table") -> None:
     """Print the rows of one query to stdout."""
     if format not in FORMATS:
         raise ConfigError(Problem("--format", f"{format!r} is not one of {', '.join(FORMATS)}"))
-    relation = explain.query(build, query)
-    if relation is None:
-        return
-    if format == "table":
-        relation.show(max_width=_width(), max_rows=1000)
-        return
-    names = relation.columns
-    if format == "csv":
-        writer = csv.writer(sys.stdout, lineterminator="\n")
-        writer.writerow(names)
-        while rows := relation.fetchmany(1024):
-            writer.writerows([_plain(value) if isinstance(value, (list, dict, bytes)) else value for value in row] for row in rows)
-        return
-    print("[", end="")
-    separator = "\n"
-    while rows := relation.fetchmany(1024):
+    with explain.query(build, query) as connection:
+        try:
+            if format == "table":
+                connection.sql(query).show(max_width=_width(), max_rows=1000)
+            else:
+                (_csv if format == "csv" else _json)(connection.execute(query))
+        except duckdb.Error as error:
+            raise ConfigError(Problem("query", str(error).strip())) from error
+
+
+def _csv(found: duckdb.DuckDBPyConnection) -> None:
+    writer = csv.writer(sys.stdout, lineterminator="\n")
+    writer.writerow(column[0] for column in found.description)
+    while rows := found.fetchmany(1024):
+        writer.writerows([_plain(value) if isinstance(value, (list, dict, bytes)) else value for value in row] for row in rows)
+
+
+def _json(found: duckdb.DuckDBPyConnection) -> None:
+    names = [column[0] for column in found.description]
+    separator = "["
+    while rows := found.fetchmany(1024):
         for row in rows:
             entry = dict(zip(names, map(_value, row), strict=True))
-            print(separator + json.dumps(entry, ensure_ascii=False, default=str), end="")
-            separator = ",\n"
-    print("\n]")
+            print(separator + "\n" + json.dumps(entry, ensure_ascii=False, default=str), end="")
+            separator = ","
+    print("\n]" if separator == "," else "[]")
 
 
 def prompt(build: Path, format: str = "table") -> None:

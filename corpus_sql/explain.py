@@ -169,8 +169,8 @@ def _unknown(connection: duckdb.DuckDBPyConnection, id: str) -> Problem:
     return Problem(id, "the build has no such source", "An id is <source>:<position>; the sources are " + ", ".join(ranges) + ".")
 
 
-def query(folder: Path, text: str) -> duckdb.DuckDBPyRelation:
-    """Run one statement that reads; raises ConfigError for any other and for a statement that fails."""
+def query(folder: Path, text: str) -> duckdb.DuckDBPyConnection:
+    """Return a connection to a build on which one statement may run; raises ConfigError for one that can write."""
     connection = open_build(folder)
     try:
         statements = connection.extract_statements(text)
@@ -180,10 +180,7 @@ def query(folder: Path, text: str) -> duckdb.DuckDBPyRelation:
         raise ConfigError(Problem("query", f"{len(statements)} statements, where one is asked for"))
     if (kind := _what_writes(connection, statements[0])) is not None:
         raise ConfigError(Problem("query", f"a statement that can write ({kind}); a build is only read", "Ask with select, from, describe or summarize."))
-    try:
-        return connection.sql(text)
-    except duckdb.Error as error:
-        raise ConfigError(Problem("query", str(error).strip())) from error
+    return connection
 
 
 _READS = {"SELECT_NODE", "SET_OPERATION_NODE", "RECURSIVE_CTE_NODE", "CTE_NODE"}
