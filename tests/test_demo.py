@@ -52,7 +52,7 @@ def test_the_copies_point_at_what_was_kept(build):
         "select reason, id, witness from '@_audit/decisions.parquet' where reason like '%_duplicate' order by id",
     )
     assert witnesses == [
-        ("near_duplicate", "selfwritten-en:10", "selfwritten-en:2"),
+        ("near_duplicate", "selfwritten-en:10", "selfwritten-en:1"),
         ("exact_duplicate", "selfwritten-en:9", "selfwritten-en:4"),
         ("near_duplicate", "selfwritten-hi:6", "selfwritten-hi:2"),
         ("exact_duplicate", "selfwritten-zh:21", "selfwritten-zh:1"),
