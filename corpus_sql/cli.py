@@ -175,6 +175,28 @@ def sql(
         asking.ask(build, query, format)
 
 
+@app.command()
+def export(
+    format: Annotated[
+        str, typer.Argument(metavar="FORMAT", help="oscar, parquet-by-split or jsonl", show_default=False)
+    ],
+    build: BuildPath,
+    directory: Annotated[Path, typer.Argument(metavar="DIR", help="a new or empty folder", show_default=False)],
+    part_bytes: Annotated[
+        int | None,
+        typer.Option(metavar="N", help="decompressed bytes that a file may hold; 512 MiB by default", show_default=False),
+    ] = None,
+) -> None:
+    """Write a build in a layout that others read; _audit/ is never exported.
+
+    Example: corpus-sql export parquet-by-split artifacts/corpus/demo/v1 demo-parquet
+    """
+    from corpus_sql import exporting
+
+    for line in exporting.export(format, build, directory, part_bytes=part_bytes):
+        print(line)
+
+
 def _say(text: str) -> None:
     print(text, file=sys.stderr)
 
