@@ -179,7 +179,8 @@ class _Begun:
             return
         if self.sha256 is None:
             piece = b"".join([*self.pieces, piece])
-            self.sha256, self.head, self.pieces = hashlib.sha256(), piece[:HEAD], []
+            self.sha256, self.pieces = hashlib.sha256(), []
+        self.head += piece[: HEAD - len(self.head)]
         if piece:
             self.sha256.update(self.cr)
             self.cr = piece[-1:] if piece.endswith(b"\r") else b""

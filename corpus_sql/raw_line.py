@@ -227,8 +227,7 @@ def _scan(line: bytes) -> dict[bytes, list[bytes]] | Fault:
         return Fault("not_an_object", f"the line is {KINDS[type(_value(tokens))]}")
     if duplicate:
         return duplicate
-    if members:
-        tokens.pop()  # the } of the line itself, which stands after the last member's value
+    tokens.pop()  # the } of the line itself, which stands after the last member's value
     return members
 
 

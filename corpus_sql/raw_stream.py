@@ -104,8 +104,6 @@ def _chunks(file: RawFile) -> Iterator[tuple[bytes, int]]:
                 yield chunk, span.count
         except OSError as error:
             raise DataError(_damage(file, str(error))) from error
-        while span.read(CHUNK):
-            pass
     if not span.count:
         raise DataError(_damage(file, ""))
     if (span.sha256.hexdigest(), span.count) != (file.sha256, file.bytes):

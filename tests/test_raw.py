@@ -63,6 +63,15 @@ def test_the_schema_refuses_what_is_wrong_in_a_field(case: Case):
     assert jsonschema.Draft202012Validator(SCHEMA).is_valid(fields) == (case.name in BEYOND_THE_PATTERN)
 
 
+def test_good_lines_need_no_scan(monkeypatch):
+    monkeypatch.delattr("corpus_sql.raw_line.parse_exactly")
+    assert parse(text(rb"{\"a\": 1, \"b\" : \\\": \u0020:"), LICENSE).text == '{"a": 1, "b" : \\":  :'
+    assert (
+        parse(more(b'"m": {"a": [{"b": 1.50}, -0], "c": null}'), LICENSE).extra
+        == '{"m":{"a":[{"b":1.50},-0],"c":null}}'
+    )
+
+
 # --- the fast way and the scan ---------------------------------------------------------------------------------------
 
 members = st.sampled_from(
@@ -198,7 +207,9 @@ def test_what_is_a_line_and_what_is_blank(tmp_path, stream, lines, blank, quaran
     assert file["bom"] == (stream[:3] == b"\xef\xbb\xbf")
 
 
-def test_a_byte_order_mark_is_dropped_at_the_start_of_each_file_and_nowhere_else(tmp_path):
+@pytest.mark.parametrize("piece", [1, 2, 2 << 20])
+def test_a_byte_order_mark_is_dropped_at_the_start_of_each_file_and_nowhere_else(tmp_path, monkeypatch, piece):
+    monkeypatch.setattr("corpus_sql.raw_stream.CHUNK", piece)
     bom = b"\xef\xbb\xbf"
     found = read_all(
         [raw_file(tmp_path, bom + line(), number=0), raw_file(tmp_path, bom + line() + b"\n" + bom + line(), number=1)]
@@ -208,16 +219,19 @@ def test_a_byte_order_mark_is_dropped_at_the_start_of_each_file_and_nowhere_else
     assert [file["bom"] for file in found["files"]] == [1, 1]
 
 
-@pytest.mark.parametrize("end", [b"\n", b"\r\n", b""])
-@pytest.mark.parametrize("size", [19, 20, 21, 22, 200_000])
-def test_a_line_over_the_limit_is_kept_by_its_head_and_hash(tmp_path, size, end):
-    long = (b"0123456789" * (size // 10 + 1))[:size]
+@pytest.mark.parametrize("end", [b"\n", b"\r\n", b"\r", b""])
+@pytest.mark.parametrize("size", [18, 19, 20, 21, 22, 70_000])
+@pytest.mark.parametrize("piece", [1, 21, 1 << 20])
+def test_a_line_over_the_limit_is_kept_by_its_head_and_hash(tmp_path, monkeypatch, size, piece, end):
+    monkeypatch.setattr("corpus_sql.raw_stream.CHUNK", piece if size < 1000 else max(piece, 999))
+    long = (b"abcdefghij" * 7000)[:size]
     found = read_all([raw_file(tmp_path, b"{}\n" + long + end)], max_line_bytes=20)["quarantine"][1]
-    oversize = size > 20
-    detail = "longer than max_line_bytes = 20" if oversize else "expected an object at byte 0, found 0123456789"
-    assert found["reason"] == ("oversize_line" if oversize else "invalid_json")
-    if oversize:
-        assert found["detail"] == f"{detail}; the line has {size} bytes, SHA-256 {hashlib.sha256(long).hexdigest()}"
+    if end == b"\r":  # no line feed follows: it belongs to the line
+        long += end
+    is_long = len(long) > 20
+    what = "longer than max_line_bytes = 20" if is_long else "expected an object at byte 0, found abcdefghij"
+    assert found["reason"] == ("oversize_line" if is_long else "invalid_json")
+    assert found["detail"] == f"{what}; the line has {len(long)} bytes, SHA-256 {hashlib.sha256(long).hexdigest()}"
     assert found["raw"] == long[: 64 << 10]
 
 

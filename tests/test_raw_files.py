@@ -119,23 +119,23 @@ def test_frames_parts_pieces_and_batches_change_no_row(tmp_path, monkeypatch):
 
 def test_a_long_line_is_never_held_whole(tmp_path):
     digest = hashlib.sha256()
-    for _ in range(300):
+    for _ in range(100):
         digest.update(b"y" * (1 << 20))
-    file = stored(tmp_path, frames(b"y" * (300 << 20) + b"\n" + line(), level=1))
+    file = stored(tmp_path, frames(b"y" * (100 << 20) + b"\n" + line(), level=1))
     tracemalloc.start()
     found = read_all([file], max_line_bytes=1 << 20)
     assert tracemalloc.get_traced_memory()[1] < 20 << 20
     tracemalloc.stop()
     long = found["quarantine"][0]
     assert long["detail"] == (
-        f"longer than max_line_bytes = 1048576; the line has {300 << 20} bytes, SHA-256 {digest.hexdigest()}"
+        f"longer than max_line_bytes = 1048576; the line has {100 << 20} bytes, SHA-256 {digest.hexdigest()}"
     )
     assert long["raw"] == b"y" * (64 << 10)
-    assert [(row["id"], row["byte_offset"]) for row in found["documents"]] == [("demo:1", (300 << 20) + 1)]
+    assert [(row["id"], row["byte_offset"]) for row in found["documents"]] == [("demo:1", (100 << 20) + 1)]
 
 
 def test_progress_is_told_the_compressed_bytes_of_all_files(tmp_path):
-    files = [raw_file(tmp_path, MANY, 0), raw_file(tmp_path, MANY, 1)]
+    files = [raw_file(tmp_path, MANY, number) for number in range(3)]
     told: list[int] = []
     list(read(files, LIMIT, told.append))
     assert told == sorted(told) and told[-1] == sum(file.bytes for file in files)
@@ -236,6 +236,16 @@ DAMAGED = {
 def test_a_damaged_file_is_named_with_its_offset(tmp_path, name):
     data, said = DAMAGED[name]
     assert message(stored(tmp_path, data)) == f"demo/20261009/part-00000.jsonl.zst: {said}"
+
+
+@pytest.mark.parametrize("size", [0, 1, 255, 256, 257, 65_791, 65_792, 1 << 20])
+@pytest.mark.parametrize("content", ["one byte again and again", "text"])
+@pytest.mark.parametrize("says_its_size", [True, False])
+def test_the_end_of_a_frame_is_found_by_its_headers(tmp_path, size, content, says_its_size):
+    stream = bytes(size) if content != "text" else MANY[:size]  # of one byte zstd makes RLE blocks
+    frame = frames(stream) if says_its_size else streamed(stream, write_checksum=size % 2 == 0)
+    what = f"holds 3 bytes after its last zstd frame, from byte {len(frame)} on, that are no frame{RESTORE}"
+    assert message(stored(tmp_path, frame + b"???")) == f"demo/20261009/part-00000.jsonl.zst: {what}"
 
 
 def test_no_flipped_byte_of_a_frame_with_a_checksum_goes_unnoticed(tmp_path):
