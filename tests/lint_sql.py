@@ -49,10 +49,22 @@ INSTEAD = {
         "a UDF: Unicode tables and white space differ",
     ),
     **dict.fromkeys(
-        ("StrToTime", "TimeToStr", "epoch", "TimestampTrunc", "DateTrunc", "Extract", "CurrentTimestamp", "CurrentDate", "Interval"),
+        (
+            "StrToTime",
+            "TimeToStr",
+            "epoch",
+            "TimestampTrunc",
+            "DateTrunc",
+            "Extract",
+            "CurrentTimestamp",
+            "CurrentDate",
+            "Interval",
+        ),
         "keep times as checked text",
     ),
-    **dict.fromkeys(("Avg", "Stddev", "Variance", "Median", "Quantile"), "sum and count of integers, divided by the reader"),
+    **dict.fromkeys(
+        ("Avg", "Stddev", "Variance", "Median", "Quantile"), "sum and count of integers, divided by the reader"
+    ),
     **dict.fromkeys(
         ("ArrayDistinct", "ArrayConcat", "ArrayContains", "ArrayPosition", "ArraySlice", "list_reduce", "list_zip"),
         "unnest and group, or a UDF over lists",
@@ -126,7 +138,11 @@ def faults(
             if not stored:
                 place = "a model that is never stored"
             if place:
-                say(f"{node.name}()", f"is called in {place}", "call it in a select list of a stored model, and filter in the next")
+                say(
+                    f"{node.name}()",
+                    f"is called in {place}",
+                    "call it in a select list of a stored model, and filter in the next",
+                )
     return list(found)
 
 
@@ -138,14 +154,20 @@ def _wrong(node: exp.Expression, udfs: frozenset[str], kinds: Mapping[str, str])
     outside = "is outside the portable subset"
     if isinstance(node, exp.DataType):
         if node.this.name not in TYPES or node.args.get("values"):
-            yield "is no portable type", "BOOLEAN, INTEGER, BIGINT, DOUBLE, VARCHAR, BLOB, DATE, TIMESTAMP, lists and structs of them"
+            yield (
+                "is no portable type",
+                "BOOLEAN, INTEGER, BIGINT, DOUBLE, VARCHAR, BLOB, DATE, TIMESTAMP, lists and structs of them",
+            )
         return
     if isinstance(node, exp.Anonymous):
         if node.name.lower() not in udfs:
             yield outside, INSTEAD.get(node.name.lower(), OUR_UDFS)
         return
     if kind not in (FUNCTIONS if isinstance(node, exp.Func) else NODES):
-        yield outside, INSTEAD.get(kind, OUR_UDFS if isinstance(node, exp.Func) else "plain SELECT, JOIN, GROUP BY, UNION ALL")
+        yield (
+            outside,
+            INSTEAD.get(kind, OUR_UDFS if isinstance(node, exp.Func) else "plain SELECT, JOIN, GROUP BY, UNION ALL"),
+        )
         return
     if isinstance(node, (exp.Div, exp.Mod, exp.IntDiv)):
         right = node.expression.unnest()
@@ -300,7 +322,9 @@ def _wrong_select(node: exp.Select, relations: Mapping[str, Columns] | None) -> 
 
 def _inside_test(node: exp.Select) -> bool:
     """A SELECT inside EXISTS or IN gives no columns to anyone."""
-    return isinstance(node.parent, (exp.Exists, exp.In)) or bool(isinstance(node.parent, exp.Subquery) and isinstance(node.parent.parent, exp.In))
+    return isinstance(node.parent, (exp.Exists, exp.In)) or bool(
+        isinstance(node.parent, exp.Subquery) and isinstance(node.parent.parent, exp.In)
+    )
 
 
 def _sources(node: exp.Select) -> list[exp.Expression]:
@@ -352,7 +376,9 @@ def _place_of_udf(node: exp.Expression) -> str:
         return names.get(type(at), "no select list")
     outer = at.parent.parent
     while outer is not None:
-        if isinstance(outer, exp.Select) and any(outer.args.get(key) for key in ("where", "qualify", "having", "group", "distinct")):
+        if isinstance(outer, exp.Select) and any(
+            outer.args.get(key) for key in ("where", "qualify", "having", "group", "distinct")
+        ):
             return "a subquery that is filtered or grouped, which calls it again"
         outer = outer.parent
     return ""
@@ -365,7 +391,9 @@ def wrong_types(where: str, kinds: Iterable[str]) -> list[str]:
         tree = sqlglot.parse_one(f"cast(x as {kind})", dialect="duckdb")
         for node in tree.find_all(exp.DataType):
             if node.this.name not in TYPES or node.args.get("values"):
-                found.append(f"{where}: {kind} is no portable type. Instead: a signed integer, DOUBLE, VARCHAR or BLOB; 64-bit hashes are BIGINT bit views")
+                found.append(
+                    f"{where}: {kind} is no portable type. Instead: a signed integer, DOUBLE, VARCHAR or BLOB; 64-bit hashes are BIGINT bit views"
+                )
                 break
     return found
 
@@ -392,7 +420,10 @@ def to_spark(sql: str, columns: Columns = ()) -> str:
     inner = tree.transform(rewrite)
     text = inner.sql(dialect="spark", comments=False, unsupported_level=ErrorLevel.RAISE, pretty=True)
     if columns:
-        kinds = {name: sqlglot.parse_one(f"cast(x as {kind})", dialect="duckdb").to.sql(dialect="spark") for name, kind in columns}
+        kinds = {
+            name: sqlglot.parse_one(f"cast(x as {kind})", dialect="duckdb").to.sql(dialect="spark")
+            for name, kind in columns
+        }
         casts = ",\n  ".join(f"CAST(`{name}` AS {kind}) AS `{name}`" for name, kind in kinds.items())
         text = f"SELECT\n  {casts}\nFROM (\n{text}\n) AS model"
     sqlglot.parse_one(text, dialect="spark")

@@ -15,11 +15,14 @@ from corpus_sql.compile import Compiled, Compiler  # noqa: E402
 from corpus_sql.functions import Udf  # noqa: E402
 from corpus_sql.model import BUILDS  # noqa: E402
 from corpus_sql.project import Project, builtin, open_project  # noqa: E402
+from corpus_sql.publish import EXPORTS  # noqa: E402
 
 ARROW = {"string": "VARCHAR", "large_string": "VARCHAR", "int64": "BIGINT", "int32": "INTEGER", "binary": "BLOB"}
 SHAPES = {"documents": raw.DOCUMENTS, "quarantine": raw.QUARANTINE, "files": raw.FILES, "unread_files": build.UNREAD}
 READ = {
-    f"read.{name}": tuple((f.name, "VARCHAR[]" if str(f.type).startswith("list") else ARROW[str(f.type)]) for f in shape)
+    f"read.{name}": tuple(
+        (f.name, "VARCHAR[]" if str(f.type).startswith("list") else ARROW[str(f.type)]) for f in shape
+    )
     for name, shape in SHAPES.items()
 }
 STAGES = sorted(path.stem for path in (builtin() / "sql" / "stages").glob("*.sql"))
@@ -42,9 +45,13 @@ def project(folder: Path, stages: list[str], method: str, text: bool) -> Project
 
 
 @pytest.fixture(params=VARIANTS.values(), ids=list(VARIANTS), scope="module")
-def rendered(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> tuple[Project, list[Compiled]]:
-    """Every model of the six folders, compiled for one config; also those that this config does not use."""
+def rendered(
+    request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory
+) -> tuple[Project, list[Compiled]]:
+    """The models compiled for one config: those it needs, and with all stages listed every one there is."""
     one = project(tmp_path_factory.mktemp("project"), *request.param)
+    if not one.config.stages:
+        return one, build.compile_all(one)[0]
     compiler = Compiler(one, build.settings(one.config)[0])
     return one, [compiler.compile(model) for model in one.models.values() if model.folder in BUILDS]
 
@@ -52,7 +59,7 @@ def rendered(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFa
 def test_every_model_is_in_the_portable_subset(rendered):
     project, models = rendered
     relations = READ | {model.name: model.columns for model in project.models.values()}
-    read_by_others = {name for one in models for name in one.inputs}
+    leaves = {f"outputs.{name}" for name in (*EXPORTS, "shards")} - {name for one in models for name in one.inputs}
     found = []
     for one in models:
         found += lint_sql.faults(
@@ -60,7 +67,7 @@ def test_every_model_is_in_the_portable_subset(rendered):
             f"sql/{one.model.folder}/{one.model.stem}.sql",
             udfs=project.udfs,
             relations=relations,
-            stored=not (one.model.folder == "outputs" and one.name not in read_by_others),
+            stored=one.name not in leaves,
             ordered=one.stream is not None,
         )
         found += lint_sql.wrong_types(one.name, [kind for _, kind in one.model.columns])
@@ -113,7 +120,10 @@ FORBIDDEN = [
         "SELECT id FROM read.documents has no name as a table. Instead: `(select ...) as name`",
     ),
     ("select id from read.document", "read.document is no relation of this build. Instead: a model or read.documents"),
-    ("select id from documents", "documents is neither a relation with its folder nor named in WITH. Instead: <folder>.<name>"),
+    (
+        "select id from documents",
+        "documents is neither a relation with its folder nor named in WITH. Instead: <folder>.<name>",
+    ),
     ("drop table read.documents", "is not one SELECT. Instead: one SELECT a model"),
     ("select id from read.documents; select 1 as n", "is not one SELECT. Instead: one SELECT a model"),
     ("select id from", "does not parse: ParseError. Instead: plain SELECT, JOIN, GROUP BY, UNION ALL"),
@@ -145,7 +155,10 @@ FORBIDDEN = [
     ("select hash(id) as h from read.documents", f"HASH(id) {OUTSIDE}a hash UDF: the same for every run and engine"),
     ("select random() as r from read.documents", f"RANDOM() {OUTSIDE}a hash UDF: the same for every run and engine"),
     ("select now() as t from read.documents", f"NOW() {OUTSIDE}no clock: two runs would differ"),
-    ("select id from read.documents using sample 10", f"TABLESAMPLE RESERVOIR (10 ROWS) {OUTSIDE}a hash UDF and a threshold"),
+    (
+        "select id from read.documents using sample 10",
+        f"TABLESAMPLE RESERVOIR (10 ROWS) {OUTSIDE}a hash UDF and a threshold",
+    ),
     (
         "select id from read.documents limit 10",
         f"LIMIT 10 {OUTSIDE}row_number() over (partition by ... order by ..., id) and a threshold",
@@ -170,16 +183,28 @@ FORBIDDEN = [
     ),
     ("select id from read.documents where text similar to 'a'", f"text SIMILAR TO 'a' {OUTSIDE}like"),
     ("select id from read.documents where text glob 'a*'", f"text GLOB 'a*' {OUTSIDE}like"),
-    ("select lower(text) as text from read.documents", f"LOWER(text) {OUTSIDE}a UDF: Unicode tables and white space differ"),
-    ("select trim(text) as text from read.documents", f"TRIM(text) {OUTSIDE}a UDF: Unicode tables and white space differ"),
+    (
+        "select lower(text) as text from read.documents",
+        f"LOWER(text) {OUTSIDE}a UDF: Unicode tables and white space differ",
+    ),
+    (
+        "select trim(text) as text from read.documents",
+        f"TRIM(text) {OUTSIDE}a UDF: Unicode tables and white space differ",
+    ),
     ("select nfc_normalize(text) as text from read.documents", f"NFC_NORMALIZE(text) {OUTSIDE}measure it in a UDF"),
     (
         "select text collate nocase as text from read.documents",
         f"text COLLATE nocase {OUTSIDE}no collation: text compares by its UTF-8 bytes",
     ),
-    ("select strptime(text, '%Y') as year from read.documents", f"STRPTIME(text, '%Y') {OUTSIDE}keep times as checked text"),
+    (
+        "select strptime(text, '%Y') as year from read.documents",
+        f"STRPTIME(text, '%Y') {OUTSIDE}keep times as checked text",
+    ),
     # lists
-    ("select len(parent_ids) as n from read.documents", "LENGTH(parent_ids) takes text alone on Spark. Instead: array_length(list)"),
+    (
+        "select len(parent_ids) as n from read.documents",
+        "LENGTH(parent_ids) takes text alone on Spark. Instead: array_length(list)",
+    ),
     (
         "select parent_ids[-1] as last_parent from read.documents",
         "parent_ids[-1] is no plain place in a list. Instead: l[1], or a UDF over lists",
@@ -220,8 +245,14 @@ FORBIDDEN = [
         "CAST(ratio AS TEXT) casts to text what may be a DOUBLE. Instead: an integer expression with // or count, or format "
         "it in Python",
     ),
-    ("select cast(text as double) as x from read.documents", "CAST(text AS DOUBLE) casts text. Instead: parse it in a UDF"),
-    ("select try_cast(text as double) as x from read.documents", f"TRY_CAST(text AS DOUBLE) {OUTSIDE}parse text in a UDF"),
+    (
+        "select cast(text as double) as x from read.documents",
+        "CAST(text AS DOUBLE) casts text. Instead: parse it in a UDF",
+    ),
+    (
+        "select try_cast(text as double) as x from read.documents",
+        f"TRY_CAST(text AS DOUBLE) {OUTSIDE}parse text in a UDF",
+    ),
     (
         "select cast(text as blob) as x from read.documents",
         "CAST(text AS BLOB) casts to bytes, where the engines read the text differently. Instead: encode() or unhex()",
@@ -231,10 +262,16 @@ FORBIDDEN = [
         "UBIGINT is no portable type. Instead: BOOLEAN, INTEGER, BIGINT, DOUBLE, VARCHAR, BLOB, DATE, TIMESTAMP, lists and "
         "structs of them",
     ),
-    ("select case when k = 1 then null else k end as x from read.documents", "NULL has no type. Instead: cast(null as <type>)"),
+    (
+        "select case when k = 1 then null else k end as x from read.documents",
+        "NULL has no type. Instead: cast(null as <type>)",
+    ),
     ("select k << 2 as x from read.documents", f"k << 2 {OUTSIDE}a UDF: bits shifted out differ"),
     # other ways to join, group and repeat
-    ("select count(*) as n from read.documents group by all", "GROUP BY ALL groups by whatever is selected. Instead: group by names"),
+    (
+        "select count(*) as n from read.documents group by all",
+        "GROUP BY ALL groups by whatever is selected. Instead: group by names",
+    ),
     (
         "select count(*) as n from read.documents group by 1",
         "GROUP BY 1 groups by a number or an expression. Instead: group by the name of a column, computed one level below",
@@ -312,7 +349,9 @@ def test_what_is_allowed_passes_and_translates(sql: str):
 
 
 def test_a_udf_in_a_model_that_is_never_stored():
-    found = lint_sql.faults("select id, words_measure(text) as n from read.documents", "m.sql", udfs=["words_measure"], stored=False)
+    found = lint_sql.faults(
+        "select id, words_measure(text) as n from read.documents", "m.sql", udfs=["words_measure"], stored=False
+    )
     assert found == [f"m.sql: words_measure() is called in a model that is never stored. {UDF_PLACE}"]
 
 
@@ -322,9 +361,12 @@ def test_rows_that_leave_the_engine_may_be_ordered():
 
 def test_the_four_rewrites():
     sql = "select hits[1].reason as reason, x // 2 as half from near_dedup.pairs as p"
-    assert lint_sql.to_spark(sql, (("reason", "VARCHAR"), ("half", "BIGINT"))).split() == (
-        "SELECT CAST(`reason` AS STRING) AS `reason`, CAST(`half` AS BIGINT) AS `half` FROM ( "
-        "SELECT TRY_ELEMENT_AT(hits, 1).reason AS reason, x DIV 2 AS half FROM near_dedup__pairs AS p ) AS model"
-    ).split()
+    assert (
+        lint_sql.to_spark(sql, (("reason", "VARCHAR"), ("half", "BIGINT"))).split()
+        == (
+            "SELECT CAST(`reason` AS STRING) AS `reason`, CAST(`half` AS BIGINT) AS `half` FROM ( "
+            "SELECT TRY_ELEMENT_AT(hits, 1).reason AS reason, x DIV 2 AS half FROM near_dedup__pairs AS p ) AS model"
+        ).split()
+    )
     with pytest.raises(ValueError, match="^ARRAY_AGG\\(id ORDER BY k\\): the translation drops its ORDER BY$"):
         lint_sql.to_spark("select list(id order by k) as ids from read.documents")
