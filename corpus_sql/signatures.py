@@ -47,12 +47,12 @@ def sign(shingles, offsets, a, b, minima, sums):
 
 @njit(nogil=True, cache=True)
 def bucket(minima, bounds, bands, out):
-    """Hash each band of each signature: fmix64(h ^ value) per value, from the band's number."""
+    """Hash each band of each signature: h = fmix64(h ^ value) per value, from (band + 1) * 2**32."""
     w = 0
     for i in range(len(bounds) - 1):
         rows = (bounds[i + 1] - bounds[i]) // bands
         for band in range(bands if rows else 0):
-            h = np.uint64(band + 1)
+            h = np.uint64(band + 1) << np.uint64(32)  # above the values, so that no two bands begin alike
             for k in range(bounds[i] + band * rows, bounds[i] + (band + 1) * rows):
                 h ^= np.uint64(minima[k])
                 h = (h ^ (h >> np.uint64(33))) * np.uint64(0xFF51AFD7ED558CCD)
