@@ -32,6 +32,7 @@ $(VENV)/.installed: pyproject.toml constraints.txt
 demo: $(VENV)/.installed  ## build the demo corpus in build/demo
 	[ -f $(DEMO)/corpus.toml ] || $(VENV)/bin/corpus-sql init $(DEMO) --demo
 	$(VENV)/bin/corpus-sql run $(DEMO)/corpus.toml --replace
+	@echo "In this checkout, corpus-sql is $(VENV)/bin/corpus-sql."
 
 test: $(VENV)/.installed  ## run the tests
 	$(VENV)/bin/python -m pytest
