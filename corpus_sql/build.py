@@ -15,7 +15,7 @@ from typing import Any
 
 import pyarrow as pa
 
-from corpus_sql import ledger, model_files, raw, resources
+from corpus_sql import kernel_cache, ledger, model_files, raw, resources
 from corpus_sql.compile import Compiled, Compiler, build_order, fingerprint
 from corpus_sql.config import Config
 from corpus_sql.engine_duckdb import LEAST_MEMORY, DuckDB
@@ -28,6 +28,7 @@ from corpus_sql.project import BUILT_IN, Project, code_hash, open_project
 from corpus_sql.publish import EXPORTS, Written, finish, write_folder
 from corpus_sql.validation import nearest
 
+NEW = "not built yet"
 UNREAD = pa.schema([("file", pa.string()), ("source_id", pa.string()), ("bytes", pa.int64()), ("status", pa.string())])
 _READ_TOOLS = ("pyarrow", "orjson")
 # what the disk needs, as multiples of the compressed raw files: text is about 5 times its zstd size, stored once beside
@@ -203,7 +204,7 @@ def make_plan(project: Project, gate: ledger.Gate, engine: DuckDB, cache: bool) 
 
 def _why(before: tuple[dict[str, Any], int] | None, now: dict[str, Any]) -> str:
     if before is None:
-        return "not built yet"
+        return NEW
     old = before[0]
     if old.get("fingerprint") == now["fingerprint"]:
         return ""
@@ -232,7 +233,8 @@ def _make(project: Project, gate: ledger.Gate, engine: DuckDB, steps: list[Step]
             rows = engine.store_many(schemas, ((f"read.{kind}", batch) for kind, batch in batches), by_name["read.documents"].made_from)
         for name, n in rows.items():
             by_name[name].rows = n
-        report.line(f"ran     read: {by_name['read.documents'].why}")
+        read = by_name["read.documents"]
+        report.line(f"ran     read: {read.rows:,} documents in {report.seconds['read']:.1f} s{'' if read.why == NEW else ', ' + read.why}")
     else:
         report.line("reused  read")
     if by_name["read.unread_files"].why:
@@ -246,15 +248,27 @@ def _make(project: Project, gate: ledger.Gate, engine: DuckDB, steps: list[Step]
     for name in sorted(names):
         if not isinstance(project.udfs[name], StreamUdf):
             engine.register(project.udfs[name])
+    if names and kernel_cache.is_empty():
+        report.line("first use: kernels are compiled once, which takes about 20 seconds in all")
     skipped = leaves(steps)
+    reused: list[str] = []
     for step in steps:
         if step.compiled is None or step.name in skipped:
             continue
         if not step.why:
-            report.line(f"reused  {step.name}")
+            reused.append(step.name)
             continue
+        _say_reused(report, reused)
         _make_one(project, engine, step, documents, report)
-        report.line(f"ran     {step.name}: {step.rows:,} rows, {step.why}")
+        why = "" if step.why == NEW else f", {step.why}"
+        report.line(f"ran     {step.name}: {step.rows:,} rows in {report.seconds[step.name]:.1f} s{why}")
+    _say_reused(report, reused)
+
+
+def _say_reused(report: Report, names: list[str]) -> None:
+    if names:
+        report.line(f"reused  {', '.join(names)}")
+        names.clear()
 
 
 def _steps(advance: Callable[[int], None]) -> Callable[[int], None]:
