@@ -25,6 +25,7 @@ from corpus_sql.functions import StreamUdf
 from corpus_sql.model import BUILDS, READ
 from corpus_sql.progress import Report
 from corpus_sql.project import BUILT_IN, Project, code_hash, open_project
+from corpus_sql.protected import protected_items
 from corpus_sql.publish import EXPORTS, Written, finish, write_folder
 from corpus_sql.validation import nearest
 
@@ -150,9 +151,14 @@ def settings(config: Config) -> tuple[dict[str, Any], list[str]]:
         "language_model": key,
         "splits": "outputs.splits_by_content" if config.values["split"]["method"] == "content_hash" else "outputs.splits_by_group",
     }
+    notices = [description] if key == "script" else []
     if "decontaminate" in config.stages:
-        found["protected_key"] = resources.add(config.protected_files())
-    return found, [description] if key == "script" else []
+        files, table = config.protected_files(), config.values["decontaminate"]
+        found["protected_key"] = resources.add(files)
+        items = protected_items(files, table["ngram"], table["min_tokens"])
+        if short := [item.id for item in items if item.status == "unprotected"]:
+            notices.append(f"{len(short)} of {len(items)} protected items have fewer than {table['min_tokens']} tokens and are not looked for: {', '.join(short)}")
+    return found, notices
 
 
 def compile_all(project: Project) -> tuple[list[Compiled], list[str]]:

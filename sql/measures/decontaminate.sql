@@ -2,12 +2,12 @@
 --
 -- column: id VARCHAR | the document
 -- column: item VARCHAR | the item of the first shared n-gram, of several the smallest id; null where nothing is shared
--- column: ngram VARCHAR | that n-gram: its tokens, joined by spaces
+-- column: ngram VARCHAR | that n-gram: its tokens, joined by spaces; null where keep_rejected_text is false
 -- column: items VARCHAR[] | all items, in byte order
 select
     id,
     found.item as item,
-    found.ngram as ngram,
+    case when {{ config.keep_rejected_text }} then found.ngram end as ngram,
     found.items as items
 from (
     select
