@@ -18,8 +18,8 @@ import pyarrow as pa
 from corpus_sql import kernel_cache, ledger, model_files, raw, resources
 from corpus_sql.compile import Compiled, Compiler, build_order, fingerprint
 from corpus_sql.config import Config
-from corpus_sql.engine_duckdb import LEAST_MEMORY, DuckDB
-from corpus_sql.errors import ConfigError, DataError, ModelError, Problem
+from corpus_sql.engine_duckdb import LEAST_MEMORY, DamagedWorkFile, DuckDB
+from corpus_sql.errors import ConfigError, ModelError, Problem
 from corpus_sql.files import locked, recover
 from corpus_sql.functions import StreamUdf
 from corpus_sql.model import BUILDS, READ
@@ -91,7 +91,21 @@ def run(
         final = config.corpus / config.dataset / config.version
         stack.enter_context(locked(final.parent))
         recover(final)
-        engine = stack.enter_context(_closing(_open(config, threads or os.cpu_count() or 1, limit, report)))
+        config.work.mkdir(parents=True, exist_ok=True)
+        shutil.rmtree(config.work / "spill", ignore_errors=True)  # of a killed run
+        options = {"threads": threads or os.cpu_count() or 1, "memory": limit}
+        try:
+            return _run(project, gate, final, options, cache=cache, replace=replace, plan=plan, emit=emit, report=report)
+        except DamagedWorkFile as error:  # it holds only what can be made again, so it goes
+            report.line(f"{error.problems[0].what}: starting over")
+            for path in config.work.glob(f"{config.dataset}.duckdb*"):
+                path.unlink()
+        return _run(project, gate, final, options, cache=cache, replace=replace, plan=plan, emit=emit, report=report)
+
+
+def _run(project: Project, gate: ledger.Gate, final: Path, options: dict[str, int], *, cache: bool, replace: bool, plan: bool, emit: str, report: Report) -> Outcome:
+    config = project.config
+    with _closing(DuckDB(config.work / f"{config.dataset}.duckdb", **options)) as engine:
         steps, notices = make_plan(project, gate, engine, cache)
         for notice in notices:
             report.line(notice)
@@ -117,20 +131,6 @@ def memory_bytes(text: str) -> int:
     if size < LEAST_MEMORY:
         raise ConfigError(Problem("--memory", f"{text} is less than the {LEAST_MEMORY >> 20}MB that sorting the shards needs", f"Give at least {LEAST_MEMORY >> 20}MB."))
     return size
-
-
-def _open(config: Config, threads: int, memory: int, report: Report) -> DuckDB:
-    """Open the work file; one that is damaged holds only what can be made again, so it goes."""
-    config.work.mkdir(parents=True, exist_ok=True)
-    database = config.work / f"{config.dataset}.duckdb"
-    shutil.rmtree(config.work / "spill", ignore_errors=True)  # of a killed run
-    try:
-        return DuckDB(database, threads=threads, memory=memory)
-    except DataError as error:
-        report.line(f"{error.problems[0].what}: starting over")
-        for path in config.work.glob(f"{config.dataset}.duckdb*"):
-            path.unlink()
-        return DuckDB(database, threads=threads, memory=memory)
 
 
 class _closing:

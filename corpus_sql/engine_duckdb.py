@@ -12,28 +12,45 @@ import inspect
 import json
 import platform
 from collections.abc import Callable, Iterable, Iterator
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
 import duckdb
 import pyarrow as pa
 
-from corpus_sql.errors import DataError, ModelError, Problem
+from corpus_sql.errors import CorpusError, DataError, ModelError, Problem
 from corpus_sql.functions import StreamUdf, Udf
 
 LEAST_MEMORY = 512 << 20  # below this an ordered write fails to pin its blocks
 _STATE = "main.built"
+# how DuckDB's messages tell that the disk takes no more, and that what lies in the work file cannot be read
+_DISK = ("No space left", "File too large", "Disk quota exceeded", "Could not write")
+_DAMAGE = (
+    "Corrupt database",
+    "not a valid DuckDB database",
+    "computed checksum",
+    "Could not read enough bytes",
+    "Serialization Error",
+    "Failure while replaying WAL",
+    "Trying to read a database file with version number",
+)
+
+
+class DamagedWorkFile(DataError):
+    """The work file cannot be read. It holds only what can be made again, so a build starts over without it."""
 
 
 class DuckDB:
     """One build's engine. Relations are two-part names; `state` remembers what each was built from."""
 
     def __init__(self, database: Path, *, threads: int, memory: int, watch: Callable[[str, int], None] = lambda *_: None):
-        """Open the work file; raises DataError when it is damaged or another process has it.
+        """Open the work file; raises DamagedWorkFile when it cannot be read, DataError when it cannot be opened.
 
         memory: bytes for DuckDB's own buffers. watch(udf, rows) is called after each batch of a UDF.
         """
         self.watch = watch
+        self._folder = str(database.parent)
         self._failed: ModelError | None = None
         self._functions: list[Callable] = []  # a UDF must outlive the connection or the process crashes
         self.connection = duckdb.connect(":memory:", config={"allow_unsigned_extensions": "false"})
@@ -48,12 +65,14 @@ class DuckDB:
         run(f"set temp_directory = {_quoted(database.parent / 'spill')}")
         try:
             run(f"attach {_quoted(database)} as work (row_group_size 2048)")
+            run("use work")
+            run(f"create table if not exists {_STATE} (name varchar primary key, made_from varchar, rows bigint)")
         except duckdb.Error as error:
-            raise DataError(
-                Problem(str(database), f"the work file cannot be opened: {_first_line(error)}", "It holds only what can be made again: delete it and run again.")
+            self.connection.close()
+            told = self._told(error)
+            raise told if isinstance(told, DamagedWorkFile) else DataError(
+                Problem(str(database), f"the work file cannot be opened: {_first_line(error)}", "Mend its rights, or point [paths] work elsewhere.")
             ) from error
-        run("use work")
-        run(f"create table if not exists {_STATE} (name varchar primary key, made_from varchar, rows bigint)")
 
     def versions(self, distributions: Iterable[str] = ()) -> dict[str, str]:
         """Return the version of the engine, of Python and of each distribution named."""
@@ -133,7 +152,7 @@ class DuckDB:
             schema = pa.schema([(column, self._arrow_type(kind, large=True)) for column, kind in function.returns])
             self._check(name, [column for column, _ in columns], schema.names)
             reader = self._guard(lambda: self._cursor().sql(sql).to_arrow_reader(65_536))
-            return self.store(name, schema, function.function(iter(reader), **settings), made_from)
+            return self.store(name, schema, function.function(self._batches(reader), **settings), made_from)
         self._check(name, [column for column, _ in selected], self._guard(lambda: self.connection.sql(sql)).columns)
         casts = ", ".join(f"cast({_name(column)} as {kind}) as {_name(column)}" for column, kind in selected)
         text = f"select {casts} from (\n{sql}\n) as model"
@@ -148,7 +167,7 @@ class DuckDB:
 
     def rows(self, sql: str, batch_rows: int = 2048) -> Iterator[pa.RecordBatch]:
         """Yield a query's rows as Arrow batches, in the order of its ORDER BY."""
-        yield from self._guard(lambda: self._cursor().sql(sql).to_arrow_reader(batch_rows))
+        yield from self._batches(self._guard(lambda: self._cursor().sql(sql).to_arrow_reader(batch_rows)))
 
     def values(self, sql: str) -> list[tuple]:
         """Return a small result as Python rows."""
@@ -158,7 +177,14 @@ class DuckDB:
         """Write a query's rows to one Parquet file, in the order given, with the declared columns and types."""
         casts = ", ".join(f"cast({_name(column)} as {kind}) as {_name(column)}" for column, kind in columns)
         text = f"select {casts} from (\n{sql}\n) as model order by {order}"
-        self._guard(lambda: self.connection.execute(f"copy ({text}) to {_quoted(path)} (format parquet, compression zstd)").fetchall())
+        copy = f"copy ({text}) to {_quoted(path)} (format parquet, compression zstd)"
+        try:
+            self._guard(lambda: self.connection.execute(copy).fetchall())
+        except DataError as error:
+            if str(path) in str(error):  # not the work folder's disk, but that of the build
+                problem = error.problems[0]
+                raise DataError(Problem(str(path), problem.what, "Nothing was published. Free some disk, and run again.")) from error
+            raise
 
     def forget(self, name: str) -> None:
         """Drop a relation that is no longer of use."""
@@ -176,7 +202,7 @@ class DuckDB:
         return cursor
 
     def _transaction(self):
-        return _Transaction(self.connection)
+        return _Transaction(self.connection, self._told)
 
     def _drop(self, name: str) -> None:
         schema = name.split(".")[0]
@@ -193,6 +219,13 @@ class DuckDB:
                 Problem(name, f"declares the columns {', '.join(declared)} but returns {', '.join(got)}", "Make the `-- column:` lines and the select list agree, in order.")
             )
 
+    def _batches(self, reader: pa.RecordBatchReader) -> Iterator[pa.RecordBatch]:
+        """Yield a reader's batches; what fails while they are made comes as an error of Arrow's."""
+        try:
+            yield from reader
+        except (duckdb.Error, pa.ArrowException, OSError) as error:
+            raise self._failed or self._told(error) from error
+
     def _guard(self, work: Callable[[], Any]) -> Any:
         """Run a query; a failing UDF is reported by its own error, not by the engine's wrapping of it."""
         self._failed = None
@@ -201,11 +234,18 @@ class DuckDB:
         except duckdb.Error as error:
             if self._failed:
                 raise self._failed from error
-            if "No space left" in str(error) or isinstance(error, duckdb.IOException):
-                raise DataError(Problem("work folder", _first_line(error), "Free some disk, or point [paths] work elsewhere, and run again.")) from error
-            if isinstance(error, duckdb.OutOfMemoryException):
-                raise DataError(Problem("--memory", _first_line(error), "Give more with --memory.")) from error
-            raise ModelError(Problem("SQL", str(error).strip())) from error
+            raise self._told(error) from error
+
+    def _told(self, error: Exception) -> CorpusError:
+        """Say what an error of the engine means: a full disk, a damaged work file, too little memory, or a wrong query."""
+        text = _first_line(error)
+        if any(sign in text for sign in _DAMAGE):
+            return DamagedWorkFile(Problem(self._folder, f"the work file is damaged: {text}", "It holds only what can be made again: delete it and run again."))
+        if isinstance(error, duckdb.OutOfMemoryException):
+            return DataError(Problem("--memory", text, "Give more with --memory."))
+        if isinstance(error, duckdb.IOException) or any(sign in text for sign in _DISK):
+            return DataError(Problem(self._folder, text, "Free some disk, or point [paths] work elsewhere, and run again."))
+        return ModelError(Problem("SQL", str(error).strip()))
 
     def _arrow_type(self, kind: str, large: bool = False) -> Any:
         field = self.connection.sql(f"select cast(null as {kind}) as value").to_arrow_table().schema.field(0).type
@@ -213,14 +253,25 @@ class DuckDB:
 
 
 class _Transaction:
-    def __init__(self, connection: duckdb.DuckDBPyConnection):
-        self.connection = connection
+    """All or nothing; an error of the engine inside, or at the commit, comes out as what it means."""
+
+    def __init__(self, connection: duckdb.DuckDBPyConnection, told: Callable[[duckdb.Error], CorpusError]):
+        self.connection, self.told = connection, told
 
     def __enter__(self) -> None:
         self.connection.execute("begin")
 
-    def __exit__(self, kind: type | None, *_: object) -> None:
-        self.connection.execute("rollback" if kind else "commit")
+    def __exit__(self, kind: type | None, error: BaseException | None, _: object) -> None:
+        if error is None:
+            try:
+                self.connection.execute("commit")
+            except duckdb.Error as failed:
+                raise self.told(failed) from failed
+            return
+        with suppress(duckdb.Error):  # after a failed write there may be nothing left to roll back
+            self.connection.execute("rollback")
+        if isinstance(error, duckdb.Error):
+            raise self.told(error) from error
 
 
 def _shape(kind: pa.DataType) -> str:
