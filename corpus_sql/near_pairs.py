@@ -68,23 +68,34 @@ def _jaccard(sets, a, a_end, b, b_end, threshold):
 
 
 @njit(nogil=True, cache=True)
-def verify(sets, offsets, buckets, members, threshold, max_bucket, out_a, out_b, out_jaccard, compared, capped):
-    """Write the pairs that unite the components of all verified candidate pairs; return how many.
+def _met(own, own_offsets, x, y, bucket):
+    """Return whether two texts share a bucket before this one: there they were compared, or united without it."""
+    i, j = own_offsets[x], own_offsets[y]
+    while own[i] < bucket and own[j] < bucket:
+        if own[i] == own[j]:
+            return True
+        if own[i] < own[j]:
+            i += 1
+        else:
+            j += 1
+    return False
 
-    sets, offsets: the sorted shingle set of each of n texts; buckets, members: one row per text and bucket, sorted by
-    bucket, then text. In each bucket everybody is compared with the first; whoever is not united with it is compared
-    with all others, so each pair of the bucket ends in one component or was compared and is below the threshold. A
-    bucket of more than max_bucket texts is spared the second step. compared, capped: per text, how many comparisons
-    it began, and how many buckets of which it is the first were spared with texts left over.
+
+@njit(nogil=True, cache=True)
+def verify(sets, offsets, members, starts, own, own_offsets, threshold, max_bucket, a, b, jaccard, compared, capped):
+    """Write the pairs that unite the components of all verified candidate pairs to a, b, jaccard; return how many.
+
+    sets, offsets: the sorted shingle set of each text; members[starts[k]:starts[k + 1]]: the texts of bucket k,
+    ascending; own, own_offsets: the buckets of each text, ascending, without those above max_bucket, each list closed
+    by a number above all. In each bucket everybody is compared with the first; whoever is not united with it is
+    compared with all others, so each pair of the bucket ends in one component or was compared and is below the
+    threshold. A bucket of more than max_bucket texts is spared the second step. compared, capped: per text, how many
+    comparisons it began, and how many buckets of which it is the first were spared with texts left over.
     """
-    n = len(offsets) - 1
-    parent = np.arange(n)
+    parent = np.arange(len(offsets) - 1)
     found = 0
-    start = 0
-    while start < len(buckets):
-        end = start + 1
-        while end < len(buckets) and buckets[end] == buckets[start]:
-            end += 1
+    for bucket in range(len(starts) - 1):
+        start, end = starts[bucket], starts[bucket + 1]
         leader = members[start]
         # the first step compares the leader with all, a later one a member that is still unresolved
         for step in range(start, end):
@@ -100,16 +111,15 @@ def verify(sets, offsets, buckets, members, threshold, max_bucket, out_a, out_b,
                     continue
                 if step > start and other < step and _root(parent, y) != _root(parent, leader):
                     continue  # y was unresolved before x and has met it
+                if _met(own, own_offsets, x, y, bucket):
+                    continue
                 compared[x] += 1
-                jaccard = _jaccard(sets, offsets[x], offsets[x + 1], offsets[y], offsets[y + 1], threshold)
-                if jaccard >= 0.0:
-                    out_a[found] = min(x, y)
-                    out_b[found] = max(x, y)
-                    out_jaccard[found] = jaccard
+                value = _jaccard(sets, offsets[x], offsets[x + 1], offsets[y], offsets[y + 1], threshold)
+                if value >= 0.0:
+                    a[found], b[found], jaccard[found] = min(x, y), max(x, y), value
                     found += 1
                     p, q = _root(parent, x), _root(parent, y)
                     parent[max(p, q)] = min(p, q)
                     if step > start and _root(parent, x) == _root(parent, leader):
                         break  # whoever is left meets x in a step of its own
-        start = end
     return found

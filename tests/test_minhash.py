@@ -127,7 +127,7 @@ def test_no_signature_has_no_bucket() -> None:
 
 
 def test_the_estimate_is_as_good_as_the_theory() -> None:
-    """120 pairs of sets of 300 with Jaccard 0.8: the mean error is within 4 standard errors of sqrt(J (1 - J) / 128)."""
+    """120 pairs of sets of 300, Jaccard 0.8: the mean error is within 4 standard errors of sqrt(J (1 - J) / 128)."""
     chance = random.Random(11)
     texts, exact = [], []
     for _ in range(120):

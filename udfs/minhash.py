@@ -230,12 +230,11 @@ def _verified(part: _Part, threshold: float, limit: int) -> pa.RecordBatch:
     n = len(part.components)
     offsets = np.zeros(n + 1, np.int64)
     np.cumsum(part.set_sizes, out=offsets[1:])
-    members = np.repeat(np.arange(n), part.bucket_sizes)
-    order = np.lexsort((members, part.buckets))
+    members, starts, own, own_offsets = _shared_buckets(part, limit)
     a, b, jaccard = np.zeros(n, np.int64), np.zeros(n, np.int64), np.zeros(n)
     compared, capped = np.zeros(n, np.int64), np.zeros(n, np.int64)
     counters = a, b, jaccard, compared, capped
-    found = verify(part.sets, offsets, part.buckets[order], members[order], threshold, limit, *counters)
+    found = verify(part.sets, offsets, members, starts, own, own_offsets, threshold, limit, *counters)
     firsts = np.flatnonzero(np.diff(part.components, prepend=part.components[0] - 1))
     component = np.concatenate([part.components[a[:found]], part.components[firsts]])
     place = np.lexsort((np.concatenate([b[:found], np.full(len(firsts), n)]), component))
@@ -250,6 +249,24 @@ def _verified(part: _Part, threshold: float, limit: int) -> pa.RecordBatch:
         (np.concatenate([b[:found], np.add.reduceat(capped, firsts)]), is_pair),
     )
     return pa.record_batch([pa.array(v[place], mask=mask[place]) for v, mask in columns], schema=_VERIFIED)
+
+
+def _shared_buckets(part: _Part, limit: int) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
+    """Return (members, starts, own, own_offsets) as `verify` takes them: buckets numbered in order of their hashes."""
+    n = len(part.components)
+    members = np.repeat(np.arange(n), part.bucket_sizes)
+    order = np.lexsort((members, part.buckets))
+    hashed, members = part.buckets[order], members[order]
+    fresh = np.ones(len(hashed), np.bool_)
+    fresh[1:] = (hashed[1:] != hashed[:-1]) | (members[1:] != members[:-1])
+    hashed, members = hashed[fresh], members[fresh]
+    _, bucket, sizes = np.unique(hashed, return_inverse=True, return_counts=True)
+    starts = np.concatenate([[0], np.cumsum(sizes)])
+    listed = sizes[bucket] <= limit
+    texts = np.concatenate([members[listed], np.arange(n)])
+    own = np.concatenate([bucket[listed], np.full(n, len(sizes))])
+    own = own[np.lexsort((own, texts))]
+    return members, starts, own, np.concatenate([[0], np.cumsum(np.bincount(texts, minlength=n))])
 
 
 def _batches(batch: pa.RecordBatch) -> Iterator[pa.RecordBatch]:

@@ -31,6 +31,8 @@ class _Grams(NamedTuple):
     places: np.ndarray  # int64: first token of the gram in that item
     bits: np.ndarray  # uint64: one bit per hash, looked at first
     table: np.ndarray  # uint64: open addressing, 0 is empty
+    words: dict[int, list[str]]  # tokens of the items that were hit so far
+    spelled: dict[int, dict[str, list[int]]]  # gram that was hit so far -> its tokens, joined -> items
 
 
 @udf(
@@ -90,33 +92,45 @@ def _grams(key: str, ngram: int, min_tokens: int) -> _Grams:
     fill(distinct, bits, table)
     starts = np.append(starts, len(found)).astype(np.int64)
     ids, texts = [item.id for item in items], [item.text for item in items]
-    return _Grams(ids, texts, np.array(sorted(lengths), np.int64), distinct, starts, owners, places, bits, table)
+    sizes = np.array(sorted(lengths), np.int64)
+    return _Grams(ids, texts, sizes, distinct, starts, owners, places, bits, table, {}, {})
 
 
-@functools.lru_cache(maxsize=4096)
-def _item_tokens(text: str) -> list[str]:
-    return tokens(text)
+def _spelled(grams: _Grams, slot: int, length: int) -> dict[str, list[int]]:
+    """Return the items of one gram by its tokens, joined by spaces; more than one key where two grams' hashes agree."""
+    if slot not in grams.spelled:
+        found: dict[str, list[int]] = {}
+        for at in range(grams.starts[slot], grams.starts[slot + 1]):
+            item, place = int(grams.owners[at]), int(grams.places[at])
+            if item not in grams.words:
+                grams.words[item] = tokens(grams.texts[item])
+            found.setdefault(" ".join(grams.words[item][place : place + length]), []).append(item)
+        grams.spelled[slot] = found
+    return grams.spelled[slot]
 
 
 def _evidence(grams: _Grams, words: list[str], of_text: np.ndarray) -> dict | None:
     """Return the hits of one text, equal token by token; None if only hashes agreed."""
     found: set[int] = set()
-    first: tuple[int, int, int] | None = None  # place, item, tokens
+    first: tuple[int, int, str] | None = None  # place, item, gram
+    seen: set[int] = set()
     for length in grams.lengths.tolist():
         if length > len(words):
             continue
         rolled = roll(of_text, length)
         slots = np.minimum(np.searchsorted(grams.hashes, rolled), len(grams.hashes) - 1)
         for place in np.flatnonzero(grams.hashes[slots] == rolled).tolist():
-            gram = words[place : place + length]
-            for at in range(grams.starts[slots[place]], grams.starts[slots[place] + 1]):
-                owner, there = int(grams.owners[at]), int(grams.places[at])
-                if _item_tokens(grams.texts[owner])[there : there + length] == gram:
-                    found.add(owner)
-                    if first is None or (place, owner) < first[:2]:
-                        first = place, owner, length
+            slot = int(slots[place])
+            if slot in seen:
+                continue  # it stands earlier in the text
+            gram = " ".join(words[place : place + length])
+            items = _spelled(grams, slot, length).get(gram)
+            if items:
+                seen.add(slot)
+                found.update(items)
+                if first is None or (place, items[0]) < first[:2]:
+                    first = place, items[0], gram
     if first is None:
         return None
-    place, owner, length = first
-    gram = " ".join(words[place : place + length])
-    return {"item": grams.ids[owner], "ngram": gram, "items": [grams.ids[item] for item in sorted(found)]}
+    _, item, gram = first
+    return {"item": grams.ids[item], "ngram": gram, "items": [grams.ids[item] for item in sorted(found)]}
