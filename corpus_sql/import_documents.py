@@ -45,7 +45,7 @@ def document(one: Input, record: Record | Bad, fields: Fields) -> dict[str, Any]
     given = dict(record.fields)
     if fields.text not in given:
         has = ", ".join(list(given)[:10]) or "none"
-        raise Unfit(f"has no field {shown(fields.text)} for the text; its fields: {has}")
+        raise Unfit(f"has no field {shown(fields.text)}; --text-field names another; its fields: {has}")
     text = given.pop(fields.text)
     if "text" in given:
         raise Unfit(f'has a field "text" besides {shown(fields.text)}')

@@ -37,10 +37,11 @@ Progress = Callable[[str, int], None]
 class Imported:
     """What an import did.
 
-    state: "imported", "replaced" or "unchanged" (nothing was written); documents: lines written; blank: lines without
-    anything; quarantined: documents without a text, which the build will quarantine; repeated: documents that share
-    their source_record_id with an earlier one; passed_over: files in the folders that are of another format;
-    files, superseded: as in the ledger row; notes: sentences for the user.
+    state: "imported", "replaced", "restored" (the same raw files, of which some were gone or damaged) or "unchanged"
+    (nothing was written); documents: lines written; blank: lines without anything; quarantined: documents without a
+    text, which the build will quarantine; repeated: documents that share their source_record_id with an earlier one;
+    passed_over: files in the folders that are of another format; files, superseded: as in the ledger row; notes:
+    sentences for the user.
     """
 
     source_id: str
@@ -156,6 +157,8 @@ def _enter(
     same = [(one.sha256, one.bytes) for one in before] == [(sha256, size) for _, sha256, size in writer.parts]
     if same:
         row = dataclasses.replace(row, files=before, superseded=present.superseded)
+        if row == present and writer.restore(config.corpus / "raw", before):
+            return "restored", row
         if row == present:
             return "unchanged", row
     if before and not replace:

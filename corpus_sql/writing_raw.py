@@ -19,6 +19,7 @@ import zstandard
 from corpus_sql import files
 from corpus_sql.errors import ConfigError, Problem
 from corpus_sql.ledger import LedgerFile
+from corpus_sql.resources import sha256_file
 
 PART_BYTES = 256 << 20  # decompressed bytes after which a part ends: some 80 MB of file, a second to read
 LEVEL = 6  # of zstd; 3 makes files of text a tenth larger, 12 takes five times as long for a twentieth less
@@ -92,6 +93,18 @@ class PartWriter:
         files.sync(target)
         files.sync(target.parent)
         return tuple(entries)
+
+    def restore(self, raw: Path, entries: Collection[LedgerFile]) -> int:
+        """Put the parts where the ledger has them, in order, if they are gone or damaged; return how many were."""
+        count = 0
+        for (path, _, _), entry in zip(self.parts, entries, strict=True):
+            target = raw / entry.path
+            if not target.is_file() or sha256_file(target) != entry.sha256:
+                target.parent.mkdir(parents=True, exist_ok=True)
+                os.replace(path, target)
+                files.sync(target.parent)
+                count += 1
+        return count
 
 
 @contextmanager

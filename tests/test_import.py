@@ -332,7 +332,7 @@ def test_every_bad_line_is_named_and_nothing_is_written(folder):
         (":4", "invalid_utf8"),
         (":5", "lone_surrogate"),
         (":6", "not_an_object"),
-        (":7", 'has no field "text" for the text; its fields'),
+        (":7", 'has no field "text"; --text-field names another; its fields'),
         (":8", "text is a number"),
         (":9", 'license_spdx is "MIT", not "CC0-1.0"'),
         (":10", 'fetched_at is "2026-10-09 12'),
@@ -447,6 +447,18 @@ def test_other_content_needs_replace_and_leaves_the_old_files(folder):
     assert (folder.raw / old.files[0].path).exists()
 
 
+def test_raw_files_that_are_gone_or_damaged_come_back(folder):
+    lines = "".join(json.dumps({"text": "x" * n}) + "\n" for n in (900, 800, 700))
+    path = folder.file("a.jsonl", lines)
+    folder.run("jsonl", path, part_bytes=500)
+    before = folder.everything()
+    (folder.raw / "mine/20261130/part-00000.jsonl.zst").unlink()
+    (folder.raw / "mine/20261130/part-00002.jsonl.zst").write_bytes(b"damaged")
+    done = folder.run("jsonl", path, part_bytes=500, today=datetime.date(2027, 1, 1))
+    assert done.lines()[0] == "mine: 3 documents restored"
+    assert folder.everything() == before
+
+
 def test_a_new_reviewer_changes_the_row_and_no_file(folder):
     path = folder.file("a.jsonl", '{"text": "t"}\n')
     first = folder.run("jsonl", path)
@@ -510,3 +522,39 @@ def test_the_same_input_gives_the_same_bytes(tmp_path):
         subprocess.run([os.sys.executable, "-c", code, path, folder.config], check=True, env=environment)
         trees.append(folder.everything())
     assert trees[0] == trees[1]
+
+
+# the command
+
+
+def command(folder: Folder, *arguments: str) -> subprocess.CompletedProcess:
+    words = [os.sys.executable, "-m", "corpus_sql", *arguments, "--source", "mine", "--config", "corpus.toml"]
+    return subprocess.run(words, cwd=folder.root, capture_output=True, text=True)
+
+
+def test_the_command_imports_and_the_build_reads_it(folder):
+    folder.file("a.jsonl", '{"text": "one"}\n{"text": "two"}\n')
+    done = command(
+        folder, "import", "jsonl", "a.jsonl", "--license", "MIT", "--data-class", "public", "--fetched-at", "2026-10-09"
+    )
+    (entry,) = folder.row()["files"]
+    assert (done.returncode, done.stderr) == (0, "")
+    assert done.stdout == f"mine: 2 documents imported\n    {entry['path']}  {entry['bytes']} bytes\n"
+    run = [os.sys.executable, "-m", "corpus_sql", "run", "corpus.toml"]
+    assert subprocess.run(run, cwd=folder.root, capture_output=True).returncode == 0
+    manifest = json.loads((folder.root / "artifacts/corpus/d/v1/_MANIFEST.json").read_text())
+    assert manifest["n_docs"] == 2
+
+
+def test_the_command_says_what_is_wrong_without_a_traceback(folder):
+    folder.file("a.jsonl", "{")
+    missing = command(folder, "import", "jsonl", "a.jsonl", "--license", "MIT")
+    assert (missing.returncode, missing.stdout) == (2, "")
+    assert missing.stderr == (
+        "error: --data-class: is not given\n"
+        "    Say what the documents are: public, licensed, synthetic, self-written.\n"
+    )
+    bad = command(folder, "import", "jsonl", "a.jsonl", "--license", "MIT", "--data-class", "public")
+    assert (bad.returncode, bad.stdout) == (1, "")
+    assert bad.stderr.splitlines()[0].startswith("error: a.jsonl:1: invalid_json: ")
+    assert "Traceback" not in bad.stderr
