@@ -243,7 +243,7 @@ def test_swapped_texts_of_two_parts_are_noticed(layout):
         ("{}", "headers is missing; nb_sentences is missing; offset is missing"),
         (json.dumps(meta(0, 1, count=11)), "headers.count is 11, not a string"),
         (json.dumps(meta(0, 1, date=None)), "headers.date is null, not a string"),
-        ('{"headers": [], "offset": 0, "nb_sentences": 1}', "headers is [], not a table"),
+        ('{"headers": [], "offset": 0, "nb_sentences": 1}', "headers is [], not an object"),
         (json.dumps(meta("0", 1)), 'offset is "0", not a whole number'),
         (json.dumps(meta(0.5, True)), "nb_sentences is true, not a whole number; offset is 0.5, not a whole number"),
         ("[0, 1]", "not_an_object: the line is an array"),
