@@ -260,3 +260,31 @@ def test_planted_duplicates_are_found_as_all_pairs_would(corpus: Corpus) -> None
         found = connection.execute("select minhash_cluster from documents order by id").fetchall()
     assert len(set(expected)) < len(texts) - 40
     assert [row[0] for row in found] == expected
+
+
+ALL_PAIRS = """-- all_near: one row per document with the near duplicate it is paired with among all documents, for the test.
+--
+-- column: id VARCHAR | the document
+-- column: a VARCHAR | the smaller of the pair
+-- column: jaccard DOUBLE | similarity
+select
+    numbered.id as id,
+    pairs.a as a,
+    pairs.jaccard as jaccard
+from relations.numbered as numbered
+left join near_dedup.all_pairs as pairs on pairs.b = numbered.id
+"""
+
+
+def test_pairs_over_all_documents_hold_those_that_an_earlier_stage_drops(corpus: Corpus) -> None:
+    base = story(60)
+    corpus.source("s", [" ".join(base), " ".join(base) + " ", " ".join([*base, "more"]), " ".join(story(60, 500))])
+    model = corpus.folder / "sql" / "measures" / "all_near.sql"
+    model.parent.mkdir(parents=True)
+    model.write_text(ALL_PAIRS, "utf-8")
+    corpus.run('stages = ["exact_dedup", "near_dedup"]\n')
+    with open_build(corpus.version) as connection:
+        found = connection.execute("from measures.all_near order by id").fetchall()
+        entered = connection.execute("select id from decisions where stage = 'near_dedup' order by id").fetchall()
+    assert entered == [("s:0",), ("s:2",), ("s:3",)]
+    assert found == [("s:0", None, None), ("s:1", "s:0", 1.0), ("s:2", "s:0", 56 / 57), ("s:3", None, None)]

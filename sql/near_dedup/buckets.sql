@@ -2,7 +2,5 @@
 --
 -- column: bucket BIGINT | the bucket
 -- column: row_index BIGINT | a leader in it
-select
-    unnest(bands.buckets) as bucket,
-    bands.row_index as row_index
-from near_dedup.bands as bands
+{%- import "near.sql" as near %}
+{{ near.buckets("near_dedup.bands") }}

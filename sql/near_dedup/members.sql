@@ -5,12 +5,5 @@
 -- column: id VARCHAR | the document
 -- column: row_index BIGINT | its place in id order
 -- column: leader BIGINT | the smallest row_index with the same set of shingles
-select
-    entering.id as id,
-    entering.row_index as row_index,
-    min(entering.row_index) over (
-        partition by minhash.set_hash_a, minhash.set_hash_b, minhash.n_shingles
-    ) as leader
-from near_dedup.entering as entering
-join measures.minhash as minhash on minhash.id = entering.id
-where minhash.n_shingles > 0
+{%- import "near.sql" as near %}
+{{ near.members("near_dedup.entering", "row_index") }}

@@ -14,12 +14,5 @@
 -- column: jaccard DOUBLE | similarity of the two sets of shingles
 -- column: compared BIGINT | comparisons made in the component; null in the row of a pair
 -- column: capped BIGINT | buckets in which max_bucket left documents uncompared; null in the row of a pair
-select
-    candidates.root as component,
-    candidates.row_index as row_index,
-    bands.buckets as buckets,
-    documents."text" as "text"
-from near_dedup.candidates as candidates
-join near_dedup.bands as bands on bands.row_index = candidates.row_index
-join read.documents as documents on documents.id = bands.id
-order by candidates.root, candidates.row_index
+{%- import "near.sql" as near %}
+{{ near.verified("near_dedup.candidates", "near_dedup.bands") }}

@@ -1,0 +1,7 @@
+-- all_candidates: as near_dedup.candidates, over all parsed documents.
+--
+-- stream: minhash_components
+-- column: row_index BIGINT | a leader that shares a bucket with another
+-- column: root BIGINT | the smallest row_index in its component
+{%- import "near.sql" as near %}
+{{ near.candidates("near_dedup.all_buckets") }}
