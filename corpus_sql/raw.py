@@ -99,6 +99,7 @@ def read(
         file = ordered[index]
         source, name, first_k = file.source_id, file.name, next_k.get(file.source_id, 0)
         counts = {"documents": 0, "quarantined": 0, "blank": 0}
+        line = 0
         offset, pieces = _after_bom(_told(group, progress))
         for line, (byte_offset, content) in enumerate(_lines(pieces, offset, max_line_bytes), start=1):
             k = first_k + line - 1
@@ -122,9 +123,8 @@ def read(
                 row = (f"{source}:{k}", source, k, *place, found.reason, detail, long.head)
                 if bad.add(row, len(long.head)):
                     yield bad.flush()
-        lines = sum(counts.values())
-        next_k[source] = first_k + lines
-        row = (name, source, file.sha256, file.bytes, lines, *counts.values(), int(offset > 0))
+        next_k[source] = first_k + line
+        row = (name, source, file.sha256, file.bytes, line, *counts.values(), int(offset > 0))
         if done.add(row, 0):
             yield done.flush()
     for batch in (documents, bad, done):

