@@ -1,60 +1,15 @@
-"""Compiled counting of words, lines and repeated n-grams: what a character is, and one kernel over Arrow buffers.
+"""The kernel that counts words, lines and repeated n-grams. What these are is defined in `corpus_sql/text_counts.py`.
 
-What a character is
-    A table over all code points, made from `unicodedata` and the block ranges below. White space is what `str.isspace`
-    says, and the Ethiopic word space U+1361, which older spelling sets in its place. A *word character* is a letter,
-    mark or number (categories L, M, N).
-
-What a word is
-    A run of characters other than white space. Two groups of scripts write no spaces between words; each of their
-    letters, with the marks that follow it, is a word of its own ("character word"): Han and kana; Thai, Lao, Khmer,
-    Myanmar, Tibetan, Yi, Javanese, Balinese and the Tai scripts. Where a run holds such letters, the stretches
-    between them are words if they hold a word character, else (punctuation stuck to a Han character) they are none:
-    `Python语言，3.12版。` is `Python 语 言 ，3.12 版`. A run without such letters is one word, whatever it holds:
-    `word,` is one word of five characters and a lone `—` is a word.
-
-What a line and a paragraph are
-    `\\n`, `\\r\\n` and a bare `\\r` end a line, nothing else does. A line of white space alone is blank: it is no line
-    in any count, and it ends a paragraph. Lines are compared without trailing white space; case and indentation count,
-    as they do for exact duplicates.
-
-Characters are code points other than white space, in every numerator and every denominator.
+Numba keeps compiled code by this file's time stamp alone: whatever the kernels freeze into themselves stands here.
 """
 
 from __future__ import annotations
 
-import functools
-import unicodedata
-
 import numpy as np
-import pyarrow as pa
 from numba import njit, uint64
 
-from corpus_sql.arrays import utf8_buffers
-
+# Flags of a code point, in the table that `text_counts.tables` makes.
 SPACE, LETTER, MARK, WORD, CHARACTER_WORD, HANGUL, BULLET, DOT = (1 << bit for bit in range(8))
-
-# Dashes longer than the hyphen are left out: many languages open a line of dialogue with them.
-BULLETS = "-*•‣⁃∙·・◦●○■□▪▫◆◇▶►▸➢➤"
-
-HAN_AND_KANA = (
-    (0x2E80, 0x2FD5),  # radicals, which text taken from PDF has in place of the characters
-    (0x3005, 0x3005), (0x3007, 0x3007), (0x3021, 0x3029), (0x3038, 0x303B),
-    (0x3041, 0x3096), (0x309D, 0x309F), (0x30A1, 0x30FA), (0x30FC, 0x30FF), (0x31F0, 0x31FF), (0xFF66, 0xFF9D),
-    (0x3400, 0x4DBF), (0x4E00, 0x9FFF), (0xF900, 0xFAFF),
-    (0x1AFF0, 0x1AFFE), (0x1B000, 0x1B167),
-    (0x20000, 0x3FFFD),  # the two ideographic planes, ahead of the Unicode version of the Python that runs
-)  # fmt: skip
-UNSPACED = (
-    (0x0E00, 0x0EFF),  # Thai, Lao
-    (0x0F00, 0x0FFF),  # Tibetan
-    (0x1000, 0x109F), (0xA9E0, 0xA9FF), (0xAA60, 0xAA7F),  # Myanmar
-    (0x1780, 0x17FF),  # Khmer
-    (0x1950, 0x19DF), (0x1A20, 0x1AAF), (0xAA80, 0xAADF),  # Tai Le, New Tai Lue, Tai Tham, Tai Viet
-    (0x1B00, 0x1B7F), (0xA980, 0xA9DF),  # Balinese, Javanese
-    (0xA000, 0xA48C),  # Yi
-)  # fmt: skip
-HANGUL_RANGES = ((0x1100, 0x11FF), (0x3131, 0x318E), (0xA960, 0xA97C), (0xAC00, 0xD7FB), (0xFFA0, 0xFFDC))
 
 # Columns of the result of `count_texts`, in this order.
 WORD_COUNTS = (
@@ -83,78 +38,16 @@ REPETITION_COUNTS = (
 N_WORD_COUNTS = len(WORD_COUNTS)
 N_COUNTS = N_WORD_COUNTS + len(REPETITION_COUNTS)
 
-_SEED = uint64(0xCBF29CE484222325)
-_MULTIPLIER = uint64(0x9E3779B97F4A7C15)
+SEED = uint64(0xCBF29CE484222325)
+MULTIPLIER = uint64(0x9E3779B97F4A7C15)
 _THIRTY_TWO = uint64(32)
-
-
-def fold(char: str) -> str:
-    """Return the case-folded form of one character where that is one character, else its lower case, else itself."""
-    for folded in (char.casefold(), char.lower()):
-        if len(folded) == 1:
-            return folded
-    return char
-
-
-@functools.cache
-def tables() -> tuple[np.ndarray, np.ndarray]:
-    """Return (classes uint8[0x110000], folded int32[0x110000]): the flags above, and `fold`, of every code point."""
-    classes = np.zeros(0x110000, np.uint8)
-    folded = np.arange(0x110000, dtype=np.int32)
-    for code in (*range(0xD800), *range(0xE000, 0x20000), *range(0xE0000, 0xE0200)):
-        char = chr(code)
-        kind = unicodedata.category(char)[0]
-        if kind in "LMN":
-            classes[code] = WORD | (LETTER if kind == "L" else MARK if kind == "M" else 0)
-            folded[code] = ord(fold(char))
-        elif char.isspace():
-            classes[code] = SPACE
-    for first, last in HAN_AND_KANA:
-        classes[first : last + 1] = LETTER | WORD | CHARACTER_WORD
-    for first, last in UNSPACED:
-        classes[first : last + 1][classes[first : last + 1] & LETTER != 0] |= CHARACTER_WORD
-    for first, last in HANGUL_RANGES:
-        classes[first : last + 1][classes[first : last + 1] & LETTER != 0] |= HANGUL
-    classes[0x1361] = SPACE
-    classes[0xFF9E : 0xFF9F + 1] = MARK | WORD  # half-width voicing marks, letters by category
-    classes[[ord(char) for char in BULLETS]] |= BULLET
-    classes[[ord(char) for char in ".。…⋯"]] |= DOT
-    return classes, folded
 
 
 @njit(nogil=True, cache=True, inline="always")
 def mix(state, code):
     """One step of a 64-bit hash over code points: a bijection of the state for every code."""
-    state = (state ^ uint64(code)) * _MULTIPLIER
+    state = (state ^ uint64(code)) * MULTIPLIER
     return state ^ (state >> _THIRTY_TWO)
-
-
-def hash_text(text: str) -> int:
-    """Return the hash that the kernel computes for a word of these characters, as a Python integer below 2**64."""
-    state = int(_SEED)
-    for char in text:
-        state = (state ^ ord(char)) * int(_MULTIPLIER) & 0xFFFFFFFFFFFFFFFF
-        state ^= state >> 32
-    return state
-
-
-def stop_table(lists: list[list[str]]) -> np.ndarray:
-    """Return uint64[len(lists), size]: one open-addressing table of the hashes of each list of stop words.
-
-    size is a power of two, at least twice the longest list; 0 marks a free place. Words are folded as texts are.
-    """
-    sets = [sorted({hash_text("".join(map(fold, word))) for word in words}) for words in lists]
-    size = 8
-    while size < 2 * max(map(len, sets), default=0):
-        size *= 2
-    table = np.zeros((len(sets), size), np.uint64)
-    for row, hashes in zip(table, sets, strict=True):
-        for value in hashes:
-            place = value & (size - 1)
-            while row[place]:
-                place = (place + 1) & (size - 1)
-            row[place] = value
-    return table
 
 
 @njit(nogil=True, cache=True)
@@ -173,7 +66,7 @@ def number(keys, n, places, ids, counts, firsts):
     known = 0
     for i in range(n):
         key = keys[i]
-        place = np.int64((key ^ (key >> _THIRTY_TWO)) * _MULTIPLIER >> _THIRTY_TWO) & mask
+        place = np.int64((key ^ (key >> _THIRTY_TWO)) * MULTIPLIER >> _THIRTY_TWO) & mask
         while places[place] >= 0 and keys[firsts[places[place]]] != key:
             place = (place + 1) & mask
         if places[place] < 0:
@@ -273,7 +166,7 @@ def scan(
     stop_mask = stops.size - 1
     n_words = n_lines = n_paragraphs = visible = np.int64(0)
     ends[0] = 0
-    word = stop = stop_so_far = line = line_so_far = paragraph = _SEED
+    word = stop = stop_so_far = line = line_so_far = paragraph = SEED
     word_chars = line_chars = paragraph_chars = np.int64(0)
     word_flags = 0
     single = mixed = bullet = ellipsis = False
@@ -340,8 +233,8 @@ def scan(
                     out[9] += bullet
                     out[10] += ellipsis
                     if paragraph_chars == 0:
-                        paragraph = _SEED
-                    paragraph = mix(paragraph * _MULTIPLIER ^ line_so_far, 10)
+                        paragraph = SEED
+                    paragraph = mix(paragraph * MULTIPLIER ^ line_so_far, 10)
                     paragraph_chars += line_chars
                 if paragraph_chars > 0 and (line_chars == 0 or at > end):
                     paragraphs[n_paragraphs] = paragraph
@@ -349,7 +242,7 @@ def scan(
                     n_paragraphs += 1
                     paragraph_chars = np.int64(0)
                 line_chars = np.int64(0)
-                line = _SEED
+                line = SEED
             elif code != 10:
                 line = mix(line, code)
             before = code
@@ -357,7 +250,7 @@ def scan(
 
         visible += 1
         if word_chars == 0:
-            word = stop = stop_so_far = _SEED
+            word = stop = stop_so_far = SEED
             word_flags = 0
             single = flags & CHARACTER_WORD != 0
             mixed = mixed or single
@@ -390,9 +283,9 @@ def scan(
 def count_texts(data, offsets, valid, classes, folded, stops, which_stops, repetition):
     """Return int64[rows, N_COUNTS]: the counts named above of each valid text, zeros for the others.
 
-    data, offsets, valid: of `utf8_buffers`; classes, folded: of `tables`; stops: of `stop_table`, with at least one
-    row; which_stops int32[rows]: the row of stops that holds for a text, or -1, which gives -1 stop words;
-    repetition: False leaves the repetition counts at zero and saves their time.
+    data, offsets, valid: of `utf8_buffers`; classes, folded: of `text_counts.tables`; stops: of
+    `text_counts.stop_table`, with at least one row; which_stops int32[rows]: the row of stops that holds for a text,
+    or -1, which gives -1 stop words; repetition: False leaves the repetition counts at zero and saves their time.
     """
     rows = valid.size
     result = np.zeros((rows, N_COUNTS), np.int64)
@@ -443,21 +336,3 @@ def count_texts(data, offsets, valid, classes, folded, stops, which_stops, repet
             hashes[0], lengths[0], n_words, places, ids, counts, firsts, scratch[3], scratch[4], out[base + 6 :]
         )
     return result
-
-
-def count(texts: pa.Array, stop_words: pa.Array | None, repetition: bool) -> np.ndarray:
-    """Return int64[len(texts), N_COUNTS], see `count_texts`, of a string or large_string array.
-
-    stop_words: per text a space-joined list of words, or null; None stands for nulls alone.
-    """
-    if stop_words is None:
-        which, lists = np.full(len(texts), -1, np.int32), []
-    else:
-        encoded = stop_words.dictionary_encode()
-        which = np.array(encoded.indices.fill_null(-1), np.int32)
-        lists = [unicodedata.normalize("NFC", words).split() for words in encoded.dictionary.to_pylist()]
-    arrays = [*utf8_buffers(texts), *tables(), stop_table(lists or [[]]), which]
-    for i, array in enumerate(arrays):  # Arrow's buffers are read-only: one signature for all calls
-        arrays[i] = array.view()
-        arrays[i].flags.writeable = False
-    return count_texts(*arrays, repetition)

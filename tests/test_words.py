@@ -11,7 +11,7 @@ import pyarrow as pa
 import pytest
 
 from corpus_sql.project import load_udf_file
-from corpus_sql.text_kernels import BULLETS, HAN_AND_KANA, UNSPACED, hash_text, stop_table
+from corpus_sql.text_counts import BULLETS, HAN_AND_KANA, UNSPACED, hash_text, stop_table
 
 UDFS = Path(__file__).resolve().parents[1] / "udfs"
 words_measure = load_udf_file(UDFS / "words.py").words_measure

@@ -1,6 +1,6 @@
 """Repeated lines, paragraphs and n-grams of a text: the counts behind the Gopher repetition rules.
 
-Definitions: `corpus_sql/text_kernels.py`.
+Definitions: `corpus_sql/text_counts.py`.
 """
 
 from __future__ import annotations
@@ -9,7 +9,8 @@ import numpy as np
 import pyarrow as pa
 
 from corpus_sql.functions import udf
-from corpus_sql.text_kernels import N_WORD_COUNTS, REPETITION_COUNTS, count
+from corpus_sql.text_counts import count
+from corpus_sql.text_kernels import N_WORD_COUNTS, REPETITION_COUNTS
 
 # Lines and words are the denominators of some ratios, so that this measure stands on its own.
 _NAMES = ("n_words", "n_character_words", "n_lines", *REPETITION_COUNTS)

@@ -1,4 +1,4 @@
-"""Words and lines of a text: the counts behind the Gopher quality rules. Definitions: `corpus_sql/text_kernels.py`."""
+"""Words and lines of a text: the counts behind the Gopher quality rules. Definitions: `corpus_sql/text_counts.py`."""
 
 from __future__ import annotations
 
@@ -6,7 +6,8 @@ import numpy as np
 import pyarrow as pa
 
 from corpus_sql.functions import udf
-from corpus_sql.text_kernels import N_WORD_COUNTS, WORD_COUNTS, count
+from corpus_sql.text_counts import count
+from corpus_sql.text_kernels import N_WORD_COUNTS, WORD_COUNTS
 
 _STRUCT = pa.struct([(name, pa.int64()) for name in WORD_COUNTS])
 
