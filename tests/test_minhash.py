@@ -10,6 +10,8 @@ import pyarrow as pa
 import pytest
 from datasketch import MinHash
 
+from corpus_sql import near_pairs, shingle_sets, signatures
+from corpus_sql import tokens as tokeniser
 from corpus_sql.project import load_udf_file
 from corpus_sql.tokens import gram_hash, tokens
 
@@ -138,3 +140,21 @@ def test_the_estimate_is_as_good_as_the_theory() -> None:
     rows = [np.array(row["signature"]) for row in sign(texts, 128, 1)]
     errors = [np.mean(a == b) - j for a, b, j in zip(rows[::2], rows[1::2], exact, strict=True)]
     assert abs(np.mean(errors)) < 4 * np.sqrt(0.8 * 0.2 / 128 / 120)
+
+
+def test_every_kernel_is_compiled_once_whatever_the_arrays_are_like() -> None:
+    for kind in (pa.string(), pa.large_string()):
+        for texts in ([], [None], ["", None, "a b c"], ["cafe\u0301", "x"]):
+            array, n = pa.array(texts, kind), len(texts)
+            signed = udfs.minhash_signature(array, constant(16, n), constant(5, n))
+            buckets = udfs.minhash_bands(signed.field("signature"), constant(4, n))
+            numbers = pa.array(range(n), pa.int64())
+            names = ["component", "row_index", "buckets", "text"]
+            batch = pa.record_batch([pa.array([0] * n, pa.int64()), numbers, buckets, array], names=names)
+            list(udfs.minhash_verify(iter([batch]), jaccard_threshold=0.8, shingle=5))
+            edges = pa.record_batch([numbers, numbers], names=["a", "b"])
+            list(udfs.minhash_components(iter([edges])))
+    modules = (tokeniser, shingle_sets, signatures, near_pairs)
+    counts = {name: len(f.signatures) for m in modules for name, f in vars(m).items() if hasattr(f, "signatures")}
+    assert len(counts) == 10
+    assert set(counts.values()) == {1}
