@@ -192,8 +192,9 @@ def export(
     Example: corpus-sql export parquet-by-split artifacts/corpus/demo/v1 demo-parquet
     """
     from corpus_sql import exporting
+    from corpus_sql.progress import Report
 
-    for line in exporting.export(format, build, directory, part_bytes=part_bytes):
+    for line in exporting.export(format, build, directory, part_bytes=part_bytes, report=Report()):
         print(line)
 
 

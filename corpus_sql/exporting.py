@@ -32,18 +32,21 @@ from corpus_sql import files, oscar_writing, shards
 from corpus_sql.errors import ConfigError, DataError, Problem
 from corpus_sql.explain import open_build
 from corpus_sql.oscar_writing import Written
+from corpus_sql.progress import Report
 from corpus_sql.validation import did_you_mean, shown
 
 PART_BYTES = 512 << 20  # a part of text of half a GiB: some 150 to 200 MB on disk
 LEVEL = 6  # of zstd for jsonl, as raw files have it
-_BATCH = 1024  # rows read at once; a row group of a shard, at most 64 MiB, bounds their size
+_BATCH = 256  # rows read at once; a row group of a shard, at most 64 MiB, bounds their size
 
 
-def export(format: str, build: Path, directory: Path, *, part_bytes: int | None = None) -> list[str]:
+def export(
+    format: str, build: Path, directory: Path, *, part_bytes: int | None = None, report: Report | None = None
+) -> list[str]:
     """Write a build to a new or empty folder; return what was written, a sentence or a file a line.
 
     part_bytes: of decompressed text (oscar), lines (jsonl) or values (parquet-by-split) after which a new file begins;
-    a document is never cut, so one alone may be larger. Default: PART_BYTES.
+    a document is never cut, so one alone may be larger. Default: PART_BYTES. report: where progress is shown.
     Raises ConfigError for an unknown format, a folder that is no build and a DIR that holds something or lies in the
     build; DataError when the shards do not fit the manifest, and when DIR cannot be written. Then there is no DIR.
     """
@@ -58,11 +61,11 @@ def export(format: str, build: Path, directory: Path, *, part_bytes: int | None 
         raise ConfigError(Problem("--part-bytes", f"is {part_bytes}, less than 1"))
     open_build(build).close()
     build, target = Path(build).resolve(), Path(directory).resolve()
-    _check_target(build, target, directory)
     unfinished = target.parent / f".{target.name}.exporting"
     whole = _Build(build)
     try:
-        with files.locked(unfinished):
+        _check_target(build, target, directory)
+        with files.locked(unfinished), (report or Report(quiet=True)).step("export", whole.n_docs) as whole.advance:
             try:
                 for leftover in unfinished.iterdir():  # of an export that was killed
                     shutil.rmtree(leftover) if leftover.is_dir() else leftover.unlink()
@@ -90,9 +93,9 @@ def _check_target(build: Path, target: Path, given: Path) -> None:
 
 
 def _said(format: str, directory: Path, build: _Build, written: list[Written]) -> list[str]:
-    said = [f"{directory}: {build.documents} documents as {format} in {len(written)} files"]
+    said = [f"{directory}: {_count(build.documents, 'document')} as {format} in {_count(len(written), 'file')}"]
     for one in written:
-        documents = "" if one.documents is None else f"  {one.documents} documents"
+        documents = "" if one.documents is None else f"  {_count(one.documents, 'document')}"
         said.append(f"    {one.name}{documents}  {one.bytes} bytes")
     if format == "oscar" and build.licences:
         listed = ", ".join(f"{name} {count}" for name, count in sorted(build.licences.items()))
@@ -100,13 +103,19 @@ def _said(format: str, directory: Path, build: _Build, written: list[Written]) -
     return said
 
 
+def _count(n: int, noun: str) -> str:
+    return f"{n} {noun}" if n == 1 else f"{n} {noun}s"
+
+
 class _Build:
     """The shards of a build, in order; counts what was read of them."""
 
     def __init__(self, folder: Path):
         self.folder = folder
-        self.listed = json.loads((folder / "_MANIFEST.json").read_text("utf-8"))["shards"]
+        manifest = json.loads((folder / "_MANIFEST.json").read_text("utf-8"))
+        self.listed, self.n_docs = manifest["shards"], manifest["n_docs"]
         self.documents, self.licences = 0, Counter()
+        self.advance: Callable[[int], None] = lambda rows: None
 
     def shape(self) -> pa.Schema:
         """Return the columns of the shards, as in the first."""
@@ -121,6 +130,7 @@ class _Build:
                 for value in pc.value_counts(batch["license_spdx"]).to_pylist():
                     self.licences[value["values"]] += value["counts"]
                 yield batch
+                self.advance(batch.num_rows)
             if rows != one["rows"]:
                 what = f"has {rows} rows, the manifest says {one['rows']}"
                 raise DataError(Problem(str(path), what, "corpus-sql verify says what else is wrong."))

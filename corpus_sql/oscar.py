@@ -30,6 +30,7 @@ from corpus_sql.project import builtin
 from corpus_sql.validation import findings, shown
 
 _NAME = re.compile(r"(.+?)(_meta)?(?:_part_([1-9][0-9]*))?\.(txt|jsonl)\.gz")
+_LANGUAGE = re.compile(r"[A-Za-z0-9][A-Za-z0-9_-]*")  # als, bat-smg
 _SUM = re.compile(r"([0-9A-Fa-f]{64}) [ *]?(?:\./)?([^/]+)")
 _SUMMED = "Every file of a language has its SHA-256 in there: nothing is read that was not verified."
 # what becomes a field of its own; all headers are kept besides
@@ -74,6 +75,13 @@ def find(paths: list[Path]) -> tuple[list[Input], list[str]]:
     the text file. Raises ConfigError for a folder without the layout, for files that lack their counterpart, and for
     checksum files that are missing, cannot be read, or list other files than there are.
     """
+    try:
+        return _find(paths)
+    except OSError as error:
+        raise ConfigError(Problem(str(error.filename), f"cannot be read: {error.strerror}")) from error
+
+
+def _find(paths: list[Path]) -> tuple[list[Input], list[str]]:
     folders, passed, problems = [], [], []
     for path in paths:
         if not path.is_dir():
@@ -85,12 +93,15 @@ def find(paths: list[Path]) -> tuple[list[Input], list[str]]:
             fix = "Looked for a folder xx with xx.txt.gz, xx_meta.jsonl.gz and xx_sha256.txt for each language xx."
             problems.append(Problem(str(path), "holds no language of the OSCAR layout", fix))
         elif inside != [path]:
-            passed += [str(one) for one in _listed(path) if one not in inside]
+            passed += [_text(one) for one in _listed(path) if one not in inside]
         folders += inside
     base = os.path.commonpath([os.path.dirname(os.path.abspath(path)) for path in paths])
     real = [os.path.realpath(folder) for folder in folders]
     twice = [folder for i, folder in enumerate(folders) if real[i] in real[:i]]
     problems += [Problem(str(folder), "is named twice", "Each language is read once.") for folder in twice]
+    fix = "Rename it: it becomes part of a url."
+    strange = [path for path in paths if _text(path.absolute()) != str(path.absolute())]
+    problems += [Problem(_text(path), "has a name that is not UTF-8", fix) for path in strange]
     parts: list[Path] = []
     for folder in folders:
         found, others, wrong = _language(folder)
@@ -108,9 +119,15 @@ def _listed(folder: Path) -> list[Path]:
     return sorted(inside, key=lambda one: os.fsencode(one.name))
 
 
+def _text(path: Path) -> str:
+    return os.fsencode(path).decode("utf-8", "backslashreplace")
+
+
 def _is_language(folder: Path) -> bool:
     language = folder.absolute().name
-    return any(one.name == sums_name(language) or _parse(one.name, language) for one in folder.iterdir())
+    return _LANGUAGE.fullmatch(language) is not None and any(
+        one.name == sums_name(language) or _parse(one.name, language) for one in folder.iterdir()
+    )
 
 
 def _language(folder: Path) -> tuple[list[Path], list[str], list[Problem]]:
@@ -119,7 +136,7 @@ def _language(folder: Path) -> tuple[list[Path], list[str], list[Problem]]:
     names = {one.name: _parse(one.name, language) for one in _listed(folder)}
     texts = sorted((n.part for n in names.values() if n and not n.is_metadata), key=lambda part: part or 0)
     metas = sorted((n.part for n in names.values() if n and n.is_metadata), key=lambda part: part or 0)
-    others = [str(folder / name) for name, n in names.items() if n is None and name != sums_name(language)]
+    others = [_text(folder / name) for name, n in names.items() if n is None and name != sums_name(language)]
     problems = []
     if None in texts and len(texts) > 1:
         what = f"holds {text_name(language, None)} and {text_name(language, texts[1])}"
@@ -196,9 +213,12 @@ def files(inputs: list[Input]) -> list[Input]:
 def verify(found: list[Input], sums: list[str]) -> None:
     """Compare the SHA-256 (hex) of the files with the checksum files; raises ConfigError with all that differ."""
     problems = []
+    listings: dict[Path, dict[str, str]] = {}
     for one, is_now in zip(found, sums, strict=True):
         path = one.path.parent / sums_name(one.path.absolute().parent.name)
-        listed = read_sums(path)[0].get(one.path.name)
+        if path not in listings:
+            listings[path] = read_sums(path)[0]
+        listed = listings[path].get(one.path.name)
         if listed != is_now:
             fix = "It is not what was published: fetch it anew."
             problems.append(Problem(str(one.path), f"has the SHA-256 {is_now}, {path.name} says {listed}", fix))

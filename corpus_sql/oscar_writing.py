@@ -12,7 +12,6 @@ from __future__ import annotations
 
 import datetime
 import hashlib
-import os
 import uuid
 import zlib
 from collections.abc import Mapping
@@ -21,7 +20,7 @@ from typing import Any, NamedTuple
 
 import orjson
 
-from corpus_sql import iso639
+from corpus_sql import files, iso639
 from corpus_sql.oscar import metadata_name, sums_name, text_name
 
 LEVEL = 6  # of gzip; 9 takes twice as long for a hundredth less
@@ -52,6 +51,7 @@ class _Gzip:
     def close(self) -> None:
         self._put(self.compressor.flush())
         self._append()
+        files.sync(self.path)
 
     def _put(self, packed: bytes) -> None:
         self.pending.append(packed)
@@ -63,8 +63,6 @@ class _Gzip:
         packed = b"".join(self.pending)
         with open(self.path, "ab") as file:
             file.write(packed)
-            file.flush()
-            os.fsync(file.fileno())
         self.sha256.update(packed)
         self.bytes += len(packed)
         self.pending, self.waiting = [], 0
@@ -113,10 +111,7 @@ class Language:
                 file.path = file.path.rename(self.folder / name(self.language, None))
         found = sorted(self.done, key=lambda one: one[0].path.name.encode())
         sums = "".join(f"{file.sha256.hexdigest()}  {file.path.name}\n" for file, _ in found).encode()
-        with open(self.folder / sums_name(self.language), "xb") as file:
-            file.write(sums)
-            file.flush()
-            os.fsync(file.fileno())
+        files.write(self.folder / sums_name(self.language), sums)
         listed = [Written(f"{self.language}/{file.path.name}", n, file.bytes) for file, n in found]
         return [*listed, Written(f"{self.language}/{sums_name(self.language)}", None, len(sums))]
 
