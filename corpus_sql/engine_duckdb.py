@@ -11,6 +11,7 @@ import importlib.metadata
 import inspect
 import json
 import platform
+import unicodedata
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import suppress
 from pathlib import Path
@@ -76,7 +77,7 @@ class DuckDB:
 
     def versions(self, distributions: Iterable[str] = ()) -> dict[str, str]:
         """Return the version of the engine, of Python and of each distribution named."""
-        found = {"duckdb": duckdb.__version__, "python": platform.python_version()}
+        found = {"duckdb": duckdb.__version__, "python": f"{platform.python_version()}, Unicode {unicodedata.unidata_version}"}
         for name in distributions:
             found[name] = importlib.metadata.version(name)
         return dict(sorted(found.items()))

@@ -109,6 +109,7 @@ def document(fields: dict[str, Any], extra: str | None, license_spdx: str) -> Do
     record, parents, group = map(fields.get, OPTIONAL)
     if not (
         type(url) is str
+        and url
         and type(fetched_at) is str
         and type(text) is str
         and licence == license_spdx
@@ -128,6 +129,8 @@ def _field_faults(fields: dict[str, Any], license_spdx: str) -> Fault:
     for name in REQUIRED:
         if name not in fields:
             faults.append(Fault(f"missing_{name}", f"{name} is missing"))
+        elif name == "url" and fields[name] == "":
+            faults.append(Fault("missing_url", "url is an empty string, which names no place"))
         elif fields[name] is None:
             faults.append(Fault(f"null_{name}", f"{name} is null"))
         elif type(fields[name]) is not str:

@@ -102,7 +102,6 @@ DOCUMENTS = [
         b' { "url" : "u",\t"fetched_at": "2026-10-09T12:00:00Z" , "license_spdx"\t: "CC-BY-4.0", "text": "Rain." } ',
         {"url": "u", "text": "Rain."},
     ),
-    Case("an empty url is a string", line(url=""), {"url": ""}),
     # characters that stay
     Case("U+0000 escaped", text(rb"a\u0000b"), {"text": "a\0b"}),
     Case("U+2028 and U+0085 end no line", text("a\u2028b\x85c".encode()), {"text": "a\u2028b\x85c"}),
@@ -299,6 +298,10 @@ QUARANTINED_BY_REASON = {
     "missing_text": [
         ("no text", line(text=MISSING), "text is missing"),
         ("Text is not text", line(text=MISSING, Text="x"), "text is missing"),
+    ],
+    "missing_url": [
+        ("no url", line(url=MISSING), "url is missing"),
+        ("an empty url", line(url=""), "url is an empty string, which names no place"),
     ],
     "null_url": [
         ("null url", line(url=None), "url is null"),

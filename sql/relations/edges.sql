@@ -16,7 +16,7 @@ with
     equal_records as (
         select min(id) over (partition by source_id, source_record_id) as a, id as b
         from read.documents
-        where source_record_id is not null
+        where source_record_id <> ''
     ),
     equal_groups as (
         select min(id) over (partition by group_name) as a, id as b

@@ -9,4 +9,4 @@ select
         else source_id || ':' || group_id
     end as group_name
 from read.documents
-where group_id is not null
+where group_id <> ''

@@ -12,7 +12,7 @@ with
     records as (
         select source_id, source_record_id, min(id) as id
         from read.documents
-        where source_record_id is not null
+        where source_record_id <> ''
         group by source_id, source_record_id
     )
 select
