@@ -3,12 +3,15 @@
 import gzip
 import hashlib
 import json
+import tempfile
 from pathlib import Path
 
 import pytest
 from conftest import shared
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
-from corpus_sql import import_inputs, oscar
+from corpus_sql import import_inputs, oscar, oscar_writing
 from corpus_sql.errors import ConfigError
 from corpus_sql.import_inputs import Bad, Record
 
@@ -472,6 +475,50 @@ def test_a_folder_named_twice_is_refused(layout):
     with pytest.raises(ConfigError) as error:
         oscar.find([layout.root, layout.root / "de"])
     assert str(error.value) == f"{layout.root / 'de'}: is named twice\n    Each language is read once."
+
+
+# --- properties ------------------------------------------------------------------------------------------------------
+
+ANY = st.text(
+    st.sampled_from("a\n\r\t \0é中😀\u2028\u0085\ufeff") | st.characters(exclude_categories=["Cs"]), max_size=30
+)
+WORDS = st.lists(st.sampled_from(["a", "bb", ""]), max_size=4).map(lambda inner: "\n".join(["first", *inner, "last"]))
+
+
+def fitting(texts: list[str]) -> list[dict]:
+    records, line = [], 0
+    for text in texts:
+        records.append(meta(line, text.count("\n") + 1))
+        line += text.count("\n") + 2
+    return records
+
+
+@settings(max_examples=60, deadline=None)
+@given(texts=st.lists(ANY, max_size=6), part_bytes=st.integers(1, 60))
+def test_whatever_is_written_is_read(texts, part_bytes):
+    with tempfile.TemporaryDirectory() as folder:
+        language = oscar_writing.Language(Path(folder), "en", part_bytes)
+        for text in texts:
+            language.write(text, {"warc-type": "conversion"})
+        language.close()
+        if texts:
+            layout = Layout(Path(folder))
+            layout.verify()
+            assert layout.texts() == texts
+
+
+@settings(max_examples=60, deadline=None)
+@given(texts=st.lists(WORDS, min_size=1, max_size=5), which=st.data())
+def test_a_shift_by_one_is_always_noticed(texts, which):
+    records = fitting(texts)
+    broken = which.draw(st.sampled_from(records))
+    shift, change = which.draw(st.sampled_from([(o, n) for o in (-1, 0, 1) for n in (-1, 0, 1) if o or n]))
+    broken["offset"] += shift
+    broken["nb_sentences"] += change
+    with tempfile.TemporaryDirectory() as folder:
+        layout = Layout(Path(folder))
+        layout.part("en", "".join(f"{text}\n\n" for text in texts), records)
+        assert isinstance(layout.read()[-1], Bad)
 
 
 # --- the samples -----------------------------------------------------------------------------------------------------
