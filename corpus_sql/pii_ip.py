@@ -19,7 +19,7 @@ _BEFORE_VERSION = re.compile(
 _PRODUCT = re.compile(r"(?<![A-Za-z0-9])[A-Za-z]*[A-Z][A-Za-z]+/\Z")
 _HEADING = re.compile(r"(?:\A|\n)#{1,6}\s+\Z")
 _AFTER_VERSION = re.compile(
-    r"[-+_.](?:alpha|beta|rc|snapshot|release|final|dev|pre|post|ga|m\d|ubuntu|el\d|fc\d|tar|tgz|zip|jar|whl|gem|rpm|deb|"
+    r"-[0-9]+\.(?:fc|el)\d|[-+_.](?:alpha|beta|rc|snapshot|release|final|dev|pre|post|ga|m\d|ubuntu|el\d|fc\d|tar|tgz|zip|jar|whl|gem|rpm|deb|"
     r"exe|msi|dmg|pkg|apk|so|dll|pdf|gz|xz|bz2)|\s?(?:版|节|章)|\s(?:version|release|update|firmware)\b",
     re.IGNORECASE,
 )

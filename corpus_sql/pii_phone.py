@@ -25,6 +25,7 @@ _OTHER = re.compile(
     r"发票|批号|条码|条形码|备案|代码|编码",
     re.IGNORECASE,
 )
+_NUMBER_WORDS = dict.fromkeys(map(ord, "号號码碼是为為"))
 _NAMED = 28  # code points before a number in which a word says what it is
 _AFTER = re.compile(
     r"\s?(?:元|块|万|亿|円|₹|€|£|\$|%|％|美元|人民币|人次|人|个|次|件|吨|公里|USD|EUR|CNY|RMB|GBP|INR|JPY|Rs\b|"
@@ -61,7 +62,8 @@ def _forms() -> str:
         "zeros": rf"(?:00|011[{space}{dash}])[{space}]?[1-9](?:{loose}[0-9]){{7,15}}",
         "nanp": rf"(?:1{gap}?)?(?:{opening}[2-9][0-9]{{2}}{closing}[{space}]?{gap}?|[2-9][0-9]{{2}}[{space}.{dash}/])"
         rf"[2-9][0-9]{{2}}(?:{gap}|[{space}][{dash}][{space}])[0-9]{{4}}",
-        "mobile86": rf"(?:86{gap}?)?1[3-9][0-9](?:{gap}?[0-9]{{4}}{gap}?[0-9]{{4}}|{gap}[0-9]{{3}}{gap}[0-9]{{5}})",
+        "mobile86": rf"(?:86{gap}?)?1[3-9][0-9](?:{gap}?[0-9]{{4}}{gap}?[0-9]{{4}}|{gap}[0-9]{{3}}{gap}[0-9]{{5}})|"
+        rf"86[{space}{dash}]{opening}?(?:10|2[0-9]|[3-9][0-9]{{2}}){closing}?[{space}{dash}][0-9]{{4}}{gap}?[0-9]{{3,4}}",
         "trunk": rf"{opening}?0[1-9][0-9]{{0,4}}{closing}?(?:[{space}]?[{dash}/.]?[{space}]?[0-9]){{5,11}}",
         "split91": rf"(?:91[{space}{dash}])?[6-9][0-9]{{4}}[{space}{dash}][0-9]{{5}}|91[{space}{dash}]?[6-9][0-9]{{9}}",
         "free": rf"400{gap}?(?:[0-9]{{3}}{gap}?[0-9]{{4}}|[0-9]{{4}}{gap}?[0-9]{{3}})|"
@@ -88,7 +90,10 @@ def find_phones(text: str, folded: bytes) -> list[tuple[int, int]]:
     while match := search(folded, at):
         which = next(i for i in range(1, len(_FORMS) + 1) if match.start(i) >= 0)
         start, limit = match.span(which)
-        span = _number(_FORMS[which - 1], text, folded, start, limit, previous)
+        form = _FORMS[which - 1]
+        span = _number(form, text, folded, start, limit, previous)
+        if span is None and form == "zeros" and folded[start + 1] != 0x30:
+            span = _number("trunk", text, folded, start, limit, previous)  # 011 is also the area code of Delhi
         if span:
             spans.append(span)
             at = previous = span[1]
@@ -108,10 +113,11 @@ def _number(form: str, text: str, folded: bytes, start: int, limit: int, previou
         groups.pop()
         if form not in ("plus", "zeros", "trunk") or not groups:
             return None
-    fewest = 1 if form in ("plus", "zeros", "trunk") else len(groups)
-    judges = (_assigned, _likely) if form in ("plus", "zeros", "trunk") else (_assigned,)
-    for judge in judges:
-        for n in range(len(groups), max(fewest, len(groups) - 4) - 1, -1):
+    open_ended = form in ("plus", "zeros", "trunk")  # the form may have run into the next number: try fewer groups
+    groups = groups[:7] if open_ended else groups
+    shortest = max(1, len(groups) - 3) if open_ended else len(groups)
+    for judge, last in ((_assigned, shortest), (_likely, len(groups))) if open_ended else ((_assigned, shortest),):
+        for n in range(len(groups), last - 1, -1):
             number = _Number(form, folded, start, groups[:n], words)
             if not 7 <= len(number.digits) <= 17:
                 continue
@@ -141,7 +147,7 @@ class _Words:
             phone = match.end()
         for match in _OTHER.finditer(self.head):
             other = match.end()
-        between = self.head[max(phone, other) :].replace("号码", "").replace("是", "")
+        between = self.head[max(phone, other) :].translate(_NUMBER_WORDS)
         near = max(phone, other) >= 0 and not any(c.isalnum() for c in between)
         return phone > other, phone > other and near, other > phone and near
 
@@ -218,7 +224,7 @@ def _nanp(number: _Number) -> bool:
 
 
 def _mobile86(number: _Number) -> bool:
-    digits = number.digits[-11:]
+    digits = number.digits if len(number.digits) == 11 else number.digits[2:]
     if number.gaps and number.spaced and number.crowded and not number.named:
         return False
     return plan.is_valid(86, digits) or number.named
