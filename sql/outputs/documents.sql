@@ -24,7 +24,7 @@
 -- column: shard VARCHAR | the shard that holds it
 -- column: shard_row BIGINT | its row there, from 0
 -- column: split VARCHAR | its split
--- column: extra VARCHAR | the raw document's other fields, as JSON text
+-- column: extra VARCHAR | the raw document's other fields, as JSON text; null in a dropped one where keep_rejected_text is false
 with
     count_of_shards as (
         select greatest((count(*) + {{ config.shard_rows }} - 1) // {{ config.shard_rows }}, 1) as n_shards
@@ -64,7 +64,7 @@ select
     placed.shard as shard,
     placed.shard_row as shard_row,
     splits.split as split,
-    documents.extra as extra
+    case when {{ config.keep_rejected_text }} or ends.verdict = 'keep' then documents.extra end as extra
 from read.documents as documents
 join measures.content as content using (id)
 join relations.languages as languages using (id)

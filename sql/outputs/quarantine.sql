@@ -7,7 +7,7 @@
 -- column: line BIGINT | the line in it, from 1
 -- column: byte_offset BIGINT | where that line begins in the decompressed stream
 -- column: reason VARCHAR | what is wrong with it
--- column: detail VARCHAR | the particulars, with the line's length in bytes and SHA-256
+-- column: detail VARCHAR | the particulars, with the line's length in bytes and SHA-256; that hash alone where keep_rejected_text is false
 -- column: raw BLOB | its first 64 KiB; null where keep_rejected_text is false
 select
     id,
@@ -17,6 +17,6 @@ select
     line,
     byte_offset,
     reason,
-    detail,
+    case when {{ config.keep_rejected_text }} then detail else right(detail, 72) end as detail,
     case when {{ config.keep_rejected_text }} then raw end as raw
 from read.quarantine

@@ -1,0 +1,426 @@
+"""What goes wrong while a build is made: nothing half-made is published, nothing published is spoilt."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+import resource
+import signal
+import subprocess
+import sys
+from pathlib import Path
+
+import made_corpus
+import pyarrow.parquet as pq
+import pytest
+from conftest import Corpus, raw_line
+
+from corpus_sql import build, files
+from corpus_sql.errors import AuditError, ConfigError, DataError
+
+WORDS = "the keeper of the lamp and the ladder went to the bridge to be with them that have bells"
+NOTHING_NEW = "is there already, and this build comes out different"
+WAY_OUT = "Give the build another version in the config, or let it take the place of the old one with --replace."
+
+
+@pytest.fixture
+def tiny(corpus: Corpus) -> Corpus:
+    """Three documents, no stages, built as v1."""
+    corpus.source("s", ["first", "second", "third"])
+    corpus.run("stages = []")
+    return corpus
+
+
+def content(folder: Path) -> dict[str, bytes]:
+    return {str(path.relative_to(folder)): path.read_bytes() for path in sorted(folder.rglob("*")) if path.is_file()}
+
+
+def names(folder: Path) -> list[str]:
+    return sorted(path.name for path in folder.iterdir())
+
+
+def cli(corpus: Corpus, *options: str, program: str = "", file_limit: int | None = None) -> subprocess.CompletedProcess:
+    """Run `corpus-sql run` in a process of its own, after `program`; no file may grow beyond file_limit bytes."""
+    code = f"{program}\nimport sys\nfrom corpus_sql.cli import main\nsys.argv[1:] = {['run', str(corpus.config), *options]!r}\nmain()"
+
+    def limit() -> None:
+        if file_limit:
+            resource.setrlimit(resource.RLIMIT_FSIZE, (file_limit, file_limit))
+
+    return subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, preexec_fn=limit)
+
+
+def errors(done: subprocess.CompletedProcess) -> str:
+    """What a run said, without its lines of progress."""
+    return "\n".join(line for line in done.stderr.splitlines() if not line.startswith(("ran ", "reused ")))
+
+
+# ------------------------------------------------------------------------------------------- versions that are there
+
+
+def test_the_same_build_again_changes_nothing(tiny: Corpus):
+    before = content(tiny.version)
+    assert tiny.run().status == "same"
+    assert content(tiny.version) == before
+
+
+def test_another_build_under_the_same_version_is_refused(tiny: Corpus):
+    before = content(tiny.version)
+    with pytest.raises(ConfigError) as error:
+        tiny.run("stages = []\nshard_rows = 2")
+    assert str(error.value) == f"{tiny.version}: the version v1 {NOTHING_NEW}\n    {WAY_OUT}"
+    assert content(tiny.version) == before
+    assert names(tiny.version.parent) == ["v1"]
+
+
+def test_replace_swaps(tiny: Corpus):
+    assert tiny.run("stages = []\nshard_rows = 2", replace=True).status == "published"
+    assert [name for name in names(tiny.version) if name.startswith("shard-")] == [
+        "shard-00000-of-00002.parquet",
+        "shard-00001-of-00002.parquet",
+    ]
+    assert names(tiny.version.parent) == ["v1"]
+
+
+def test_a_damaged_shard_is_not_the_same_build(tiny: Corpus):
+    shard = tiny.version / "shard-00000-of-00001.parquet"
+    good = shard.read_bytes()
+    shard.write_bytes(good[:-1] + b"\0")
+    with pytest.raises(ConfigError) as error:
+        tiny.run()
+    assert (
+        str(error.value)
+        == f"{tiny.version}: the version v1 is there already, and its shards are damaged\n    {WAY_OUT}"
+    )
+    assert tiny.run(replace=True).status == "published"
+    assert shard.read_bytes() == good
+
+
+# --------------------------------------------------------------------------------------------------------- kills
+
+
+def test_a_kill_while_writing_spoils_no_earlier_version(tiny: Corpus):
+    before = content(tiny.version)
+    tiny.configure("stages = []\nshard_rows = 1")
+    kill = "import corpus_sql.publish as p, os\np._write_sums = lambda folder: os.kill(os.getpid(), 9)"
+    assert cli(tiny, "--replace", program=kill).returncode == -signal.SIGKILL
+    assert names(tiny.version.parent) == [".v1.building", "v1"]
+    assert content(tiny.version) == before
+    assert tiny.run(replace=True).status == "published"
+    assert names(tiny.version.parent) == ["v1"]
+
+
+@pytest.fixture
+def between_the_renames(tiny: Corpus) -> tuple[Corpus, dict[str, bytes]]:
+    """A --replace that was killed when the old version had lost its name and the new one had not got it."""
+    before = content(tiny.version)
+    tiny.configure("stages = []\nshard_rows = 2")
+    kill = (
+        "import os\nfrom corpus_sql import files\nrename, calls = os.rename, []\n"
+        "def stop(*paths):\n    calls.append(paths)\n    os.kill(os.getpid(), 9) if len(calls) == 2 else rename(*paths)\n"
+        "files.os.rename = stop"
+    )
+    assert cli(tiny, "--replace", program=kill).returncode == -signal.SIGKILL
+    assert names(tiny.version.parent) == [".v1.building", ".v1.replaced"]
+    return tiny, before
+
+
+def test_a_replacement_that_was_killed_is_undone(between_the_renames):
+    corpus, before = between_the_renames
+    with pytest.raises(ConfigError, match=NOTHING_NEW):
+        corpus.run()
+    assert content(corpus.version) == before
+    assert names(corpus.version.parent) == ["v1"]
+
+
+def test_a_replacement_that_was_killed_can_be_done_again(between_the_renames):
+    corpus, before = between_the_renames
+    assert corpus.run(replace=True).status == "published"
+    assert content(corpus.version).keys() != before.keys()
+    assert names(corpus.version.parent) == ["v1"]
+
+
+def test_a_plan_brings_the_old_version_back_as_well(between_the_renames):
+    corpus, before = between_the_renames
+    assert corpus.run(plan=True).status == "planned"
+    assert content(corpus.version) == before
+
+
+def test_killed_after_the_swap(tiny: Corpus):
+    tiny.configure("stages = []\nshard_rows = 2")
+    kill = (
+        "import os\nfrom corpus_sql import files\n"
+        "class Killing:\n    def __getattr__(self, name):\n        import shutil\n        return getattr(shutil, name)\n"
+        "    def rmtree(self, path, **options):\n        os.kill(os.getpid(), 9)\n"
+        "files.shutil = Killing()"
+    )
+    assert cli(tiny, "--replace", program=kill).returncode == -signal.SIGKILL
+    assert names(tiny.version.parent) == [".v1.replaced", "v1"]
+    assert tiny.run().status == "same"
+    assert names(tiny.version.parent) == ["v1"]
+
+
+# ------------------------------------------------------------------------------------------------- two at a time
+
+
+def test_a_second_run_in_the_same_work_folder(tiny: Corpus):
+    work = tiny.folder / "artifacts" / ".work"
+    with files.locked(work):
+        done = cli(tiny)
+    assert (done.returncode, done.stdout, done.stderr) == (
+        2,
+        "",
+        f"error: {work}: another run is working here\n"
+        "    Wait for it, or give this run another folder ([paths] work) and version.\n",
+    )
+    assert cli(tiny).returncode == 0
+
+
+def test_a_second_run_of_the_same_data_set_with_its_own_work_folder(tiny: Corpus):
+    tiny.configure('stages = []\n[paths]\nwork = "other"')
+    with files.locked(tiny.version.parent):
+        done = cli(tiny)
+    assert (done.returncode, done.stderr.splitlines()[0]) == (
+        2,
+        f"error: {tiny.version.parent}: another run is working here",
+    )
+
+
+# ------------------------------------------------------------------------------------------- a damaged work file
+
+
+def damage_the_head(good: bytes) -> bytes:
+    return b"x" * 4096 + good[4096:]
+
+
+def damage_the_middle(good: bytes) -> bytes:
+    half = len(good) // 2
+    return good[:half] + bytes(300_000) + good[half + 300_000 :]
+
+
+def cut(good: bytes) -> bytes:
+    return good[: len(good) // 2]
+
+
+@pytest.mark.parametrize("damage", [damage_the_head, damage_the_middle, cut])
+def test_a_damaged_work_file_is_started_over(corpus: Corpus, damage):
+    made_corpus.fill(corpus, 10).run()
+    before = content(corpus.version)
+    work = corpus.folder / "artifacts" / ".work" / "t.duckdb"
+    work.write_bytes(damage(work.read_bytes()))
+    done = cli(corpus)
+    assert done.returncode == 0, done.stderr
+    assert [line.split(":")[0] for line in errors(done).splitlines()] == ["the work file is damaged"]
+    assert errors(done).endswith(": starting over")
+    assert content(corpus.version) == before
+    assert all(not step.why for step in corpus.run().steps if step.name.startswith("stages.")), "the new one is no use"
+
+
+def test_a_folder_where_the_work_file_belongs(tiny: Corpus):
+    work = tiny.folder / "artifacts" / ".work" / "t.duckdb"
+    work.unlink()
+    work.mkdir()
+    with pytest.raises(DataError) as error:
+        tiny.run()
+    assert str(error.value) == (
+        f'{work}: the work file cannot be opened: IO Error: Could not read from file "{work}": Is a directory\n'
+        "    Mend its rights, or point [paths] work elsewhere."
+    )
+    assert work.is_dir()
+
+
+# ------------------------------------------------------------------------------------------------------ full disks
+
+
+def noise(n: int) -> str:
+    """A text of n words that does not compress."""
+    return " ".join(hashlib.sha256(str(i).encode()).hexdigest() for i in range(n))
+
+
+def test_the_disk_of_the_work_folder_is_full(corpus: Corpus):
+    corpus.source("s", [noise(10_000)])
+    corpus.configure()
+    done = cli(corpus, file_limit=300_000)
+    assert done.returncode == 1
+    head, *rest = errors(done).splitlines()
+    assert head.startswith(f"error: {corpus.folder}/artifacts/.work: ") and head.endswith("File too large")
+    assert rest == ["    Free some disk, or point [paths] work elsewhere, and run again."]
+    assert names(corpus.version.parent) == []
+    assert cli(corpus).returncode == 0
+
+
+def test_the_disk_of_the_build_is_full(corpus: Corpus):
+    corpus.source("s", [noise(6_000), "short"])
+    corpus.run("stages = []")
+    (corpus.version / "config.toml").write_text("an earlier version")
+    before = content(corpus.version)
+    corpus.configure("stages = []", version="v2")
+    done = cli(corpus, file_limit=100_000)
+    building = corpus.version.parent / ".v2.building"
+    assert (done.returncode, errors(done)) == (
+        1,
+        f"error: {building}: cannot be written: Error writing bytes to file. Detail: [errno 27] File too large\n"
+        "    Nothing was published. Free some disk or mend the rights, and run again.",
+    )
+    assert names(corpus.version.parent) == ["v1"]
+    assert content(corpus.version) == before
+    assert cli(corpus).returncode == 0
+    assert names(corpus.version.parent) == ["v1", "v2"]
+
+
+def test_a_disk_with_too_little_room_is_refused_before_writing(tiny: Corpus, monkeypatch: pytest.MonkeyPatch):
+    class Usage:
+        free = 3
+
+    monkeypatch.setattr("corpus_sql.publish.shutil.disk_usage", lambda path: Usage)
+    tiny.configure(version="v2")
+    with pytest.raises((AuditError, DataError)) as error:
+        tiny.run()
+    assert str(error.value) == (
+        f"{tiny.version.parent}: 0 MiB free, about 0 MiB needed for the shards\n"
+        "    Free some disk and run again; what was measured is kept."
+    )
+    assert names(tiny.version.parent) == ["v1"]
+
+
+def test_a_file_where_a_folder_belongs(corpus: Corpus):
+    corpus.source("s", ["one"])
+    corpus.configure()
+    corpus.version.parent.write_text("in the way")
+    done = cli(corpus)
+    assert (done.returncode, done.stderr) == (2, f"error: {corpus.version.parent}: File exists\n")
+    assert corpus.version.parent.read_text() == "in the way"
+
+
+@pytest.mark.skipif(os.geteuid() == 0, reason="root may write everywhere: a read-only target was not tried")
+def test_a_read_only_target(corpus: Corpus):
+    corpus.source("s", ["one"])
+    corpus.configure()
+    corpus.version.parent.mkdir()
+    corpus.version.parent.chmod(0o555)
+    done = cli(corpus)
+    corpus.version.parent.chmod(0o755)
+    assert done.returncode == 1
+    assert errors(done) == (
+        f"error: {corpus.version.parent / '.v1.building/_audit/measures'}: cannot be written: Permission denied\n"
+        "    Nothing was published. Free some disk or mend the rights, and run again."
+    )
+    assert names(corpus.version.parent) == []
+
+
+# ------------------------------------------------------------------------------------------------------- raw files
+
+
+def test_a_raw_file_that_changes_after_the_gate(corpus: Corpus, monkeypatch: pytest.MonkeyPatch):
+    corpus.source("s", ["one", "two"])
+    corpus.configure()
+    name = "s/20260102/part-00000.jsonl.zst"
+    raw = corpus.folder / "artifacts" / "corpus" / "raw" / name
+    listed = corpus.rows["s"]["files"][0]
+    judge = build.ledger.gate
+
+    def gate(config, **options):
+        passed = judge(config, **options)
+        other = Corpus(corpus.folder / "other")
+        other.source("s", ["one", "changed"])
+        raw.write_bytes((other.folder / "artifacts" / "corpus" / "raw" / name).read_bytes())
+        return passed
+
+    monkeypatch.setattr("corpus_sql.ledger.gate", gate)
+    with pytest.raises(DataError) as error:
+        corpus.run()
+    now = raw.read_bytes()
+    assert str(error.value) == (
+        f"{name}: {len(now)} bytes with SHA-256 {hashlib.sha256(now).hexdigest()} were read, the ledger lists "
+        f"{listed['bytes']} bytes with SHA-256 {listed['sha256']}\n"
+        "    It was changed while it was read, or since the ledger was written: restore it, or import it anew."
+    )
+    assert not corpus.version.exists()
+
+
+def test_a_truncated_raw_file_is_named_with_its_offset(corpus: Corpus):
+    corpus.source("s", [noise(200)] * 3, frames=3)
+    name = "s/20260102/part-00000.jsonl.zst"
+    raw = corpus.folder / "artifacts" / "corpus" / "raw" / name
+    whole = raw.read_bytes()
+    second_frame = whole.index(whole[:4], 4)
+    raw.write_bytes(whole[: second_frame + 100])
+    cut = raw.read_bytes()
+    corpus.rows["s"]["files"][0] |= {"bytes": len(cut), "sha256": hashlib.sha256(cut).hexdigest()}
+    (corpus.folder / "artifacts" / "corpus" / "LEDGER.jsonl").write_text(json.dumps(corpus.rows["s"]) + "\n")
+    with pytest.raises(DataError) as error:
+        corpus.run("stages = []")
+    assert str(error.value).startswith(
+        f"{name}: is truncated: the zstd frame at byte {second_frame} does not end within the file's {len(cut)} bytes; "
+    )
+    assert not corpus.version.exists()
+
+
+# ------------------------------------------------------------------------------------------------------------ audits
+
+
+def test_an_audit_that_finds_something_stops_the_build(tiny: Corpus):
+    audit = tiny.folder / "sql" / "audits" / "no_second.sql"
+    audit.parent.mkdir(parents=True)
+    audit.write_text("-- no_second: No document is the second.\nselect id, k from documents where k >= 1\n")
+    tiny.configure(version="v2")
+    with pytest.raises(AuditError) as error:
+        tiny.run()
+    assert str(error.value) == (
+        "audit no_second: No document is the second. It is not so: id='s:1', k=1; id='s:2', k=2\n    Nothing was published."
+    )
+    assert names(tiny.version.parent) == ["v1"]
+
+
+# -------------------------------------------------------------------------------------------- texts that must not stay
+
+REJECTED, QUARANTINED, KEPT = "xylographer", "quinquereme", "weathercock"
+
+
+def places(folder: Path, word: str) -> list[str]:
+    """Return every file, or column of a Parquet file, that holds a word."""
+    found = []
+    for path in sorted(path for path in folder.rglob("*") if path.is_file()):
+        name = path.relative_to(folder).as_posix()
+        if path.suffix == ".parquet":
+            table = pq.read_table(path)
+            found += [f"{name}: {column}" for column in table.column_names if word in repr(table[column].to_pylist())]
+        elif word.encode() in path.read_bytes():
+            found.append(name)
+    return found
+
+
+@pytest.mark.parametrize("keep", [True, False])
+def test_rejected_and_quarantined_texts(corpus: Corpus, keep: bool):
+    made_corpus.fill(corpus, 12)
+    near = made_corpus.text("en", 300)
+    item = made_corpus.PROTECTED.replace("lighthouses", f"{REJECTED}s")
+    (corpus.folder / "eval" / "items.jsonl").write_text(f'{{"id": "item", "text": "{item}"}}\n')
+    corpus.source(
+        "s",
+        [
+            f"{REJECTED} alone",  # too few words
+            f"{near} {KEPT}",
+            f"{near} {KEPT} {REJECTED}",  # a near duplicate
+            f"{made_corpus.text('en', 301)} {item}",  # contaminated
+            f"{WORDS} {REJECTED} " * 40,  # repeats itself
+            raw_line(f"{REJECTED} with a title", title=f"{REJECTED}, a story"),
+            raw_line(f"{QUARANTINED} of another licence", license_spdx="MIT"),
+            f'{{"text": "{QUARANTINED}'.encode(),
+            f'{{"text": "{QUARANTINED}", "text": "twice"}}'.encode(),
+            raw_line("t").replace(b'"t"', f'["{QUARANTINED}"]'.encode()),
+            f'["{QUARANTINED}"]'.encode(),
+            raw_line("t", fetched_at=f"{QUARANTINED} o'clock"),
+        ],
+    )
+    outcome = corpus.run(f"keep_rejected_text = {str(keep).lower()}\n{made_corpus.CONFIG}")
+    found = dict(outcome.written.manifest["filters"]) | outcome.written.manifest["dedup"]
+    assert min(found["gopher"], found["repetition"], found["near_dropped"], found["decontaminated"]) >= 1
+    assert sum(outcome.written.manifest["quarantined"].values()) >= 6
+    assert "shard-00000-of-00001.parquet: text" in places(corpus.version, KEPT)
+    if keep:
+        assert "_audit/rejected.parquet: text" in places(corpus.version, REJECTED)
+        assert "_audit/quarantine.parquet: raw" in places(corpus.version, QUARANTINED)
+    else:
+        assert places(corpus.version, REJECTED) + places(corpus.version, QUARANTINED) == []
