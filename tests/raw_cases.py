@@ -283,6 +283,7 @@ QUARANTINED_BY_REASON = {
     "missing_url": [
         ("empty object", b"{}", "url is missing; fetched_at is missing; license_spdx is missing; text is missing"),
         ("no url", line(url=MISSING), "url is missing"),
+        ("an empty url", line(url=""), "url is an empty string, which names no place"),
         (
             "all faults are named",
             line(url=MISSING, text=None, fetched_at="soon", group_id=1),
@@ -298,10 +299,6 @@ QUARANTINED_BY_REASON = {
     "missing_text": [
         ("no text", line(text=MISSING), "text is missing"),
         ("Text is not text", line(text=MISSING, Text="x"), "text is missing"),
-    ],
-    "missing_url": [
-        ("no url", line(url=MISSING), "url is missing"),
-        ("an empty url", line(url=""), "url is an empty string, which names no place"),
     ],
     "null_url": [
         ("null url", line(url=None), "url is null"),
