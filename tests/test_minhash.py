@@ -156,5 +156,7 @@ def test_every_kernel_is_compiled_once_whatever_the_arrays_are_like() -> None:
             list(udfs.minhash_components(iter([edges])))
     modules = (tokeniser, shingle_sets, signatures, near_pairs)
     counts = {name: len(f.signatures) for m in modules for name, f in vars(m).items() if hasattr(f, "signatures")}
-    assert len(counts) == 10
-    assert set(counts.values()) == {1}
+    assert (
+        len(counts) == 10
+    )  # one that only other kernels call is not compiled by itself where those come from the cache
+    assert max(counts.values()) == 1  # 0 for one that only other kernels call, where those come from the cache

@@ -115,8 +115,8 @@ def minhash_shingles(texts: pa.Array, shingle: pa.Array) -> pa.Array:
         shingles, offsets = distinct(found, width)
         parts.append(sort_each(shingles, offsets))
         sizes.append(np.diff(offsets))
-    bounds = np.cumsum(np.concatenate(sizes)).astype(np.int32)
-    return pa.ListArray.from_arrays(pa.array(bounds), pa.array(np.concatenate(parts)), mask=_mask(texts))
+    bounds = pa.array(np.cumsum(np.concatenate(sizes)), pa.int32())
+    return pa.ListArray.from_arrays(bounds, pa.array(np.concatenate(parts)), mask=_mask(texts))
 
 
 @stream_udf(returns=tuple((field.name, "BIGINT") for field in _COMPONENTS), requires=("numba", "numpy"))
