@@ -147,9 +147,12 @@ class _closing:
 def settings(config: Config) -> tuple[dict[str, Any], list[str]]:
     """Return what templates may name besides the config, and what the user should be told of it."""
     key, description = model_files.find_language_model(config.values["lang"], config.path.resolve().parent, config.path.name)
+    by_group = config.values["split"]["method"] == "group_hash"
     found = {
         "language_model": key,
-        "splits": "outputs.splits_by_content" if config.values["split"]["method"] == "content_hash" else "outputs.splits_by_group",
+        "splits": "outputs.splits_by_group" if by_group else "outputs.splits_by_content",
+        # under group_hash near duplicates are found over all documents, so that dropping one never parts its relatives
+        "near_pairs": "near_dedup.all_pairs" if by_group else "near_dedup.pairs" if "near_dedup" in config.stages else "relations.no_pairs",
     }
     notices = [description] if key == "script" else []
     if "decontaminate" in config.stages:

@@ -30,4 +30,4 @@ select a, b, 'group' as kind, cast(null as double) as jaccard from equal_groups 
 union all
 select parent as a, id as b, 'parent' as kind, cast(null as double) as jaccard from relations.parents where parent is not null and parent <> id
 union all
-select a, b, 'near' as kind, jaccard from {{ if_stage("near_dedup", "near_dedup.pairs", "relations.no_pairs") }}
+select a, b, 'near' as kind, jaccard from {{ near_pairs }}
