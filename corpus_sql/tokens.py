@@ -33,7 +33,8 @@ PRIME = 0x9E3779B97F4A7C15  # 2**64 / golden ratio, odd
 BASE = 0xD1342543DE82EF95  # a multiplier of Steele and Vigna's table for 64-bit congruential generators (2022)
 MASK = 0xFFFFFFFFFFFFFFFF
 
-# Han, kana, Thai and Lao, Myanmar, Khmer; inclusive
+# Blocks of Han, kana, Thai and Lao, Myanmar, Khmer; inclusive. The rarer blocks (Myanmar Extended, Kana Supplement)
+# are left to runs, as in the reference that the contract names.
 SINGLES = (
     (0x3400, 0x4DBF),
     (0x4E00, 0x9FFF),
