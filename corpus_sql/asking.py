@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import csv
 import json
+import math
 import sys
+from decimal import Decimal
 from pathlib import Path
 from typing import Any
 
@@ -34,11 +36,14 @@ def _csv(found: duckdb.DuckDBPyConnection) -> None:
     writer = csv.writer(sys.stdout, lineterminator="\n")
     writer.writerow(column[0] for column in found.description)
     while rows := found.fetchmany(1024):
-        writer.writerows([_plain(value) if isinstance(value, (list, dict, bytes)) else value for value in row] for row in rows)
+        writer.writerows([_plain(value) for value in row] for row in rows)
 
 
 def _json(found: duckdb.DuckDBPyConnection) -> None:
-    names = [column[0] for column in found.description]
+    names: list[str] = []
+    for column in found.description:  # an object has each key once
+        again = sum(name == column[0] for name, *_ in found.description[: len(names)])
+        names.append(f"{column[0]}_{again}" if again else column[0])
     separator = "["
     while rows := found.fetchmany(1024):
         for row in rows:
@@ -86,8 +91,20 @@ def _width() -> int:
 
 
 def _value(value: Any) -> Any:
+    """Return what JSON can hold: bytes as hex, no NaN and no infinity, decimals as numbers."""
+    if isinstance(value, bytes):
+        return value.hex()
+    if isinstance(value, (list, tuple)):
+        return [_value(one) for one in value]
+    if isinstance(value, dict):
+        return {str(key): _value(one) for key, one in value.items()}
+    if isinstance(value, Decimal):
+        return int(value) if value == int(value) else float(value)
+    return None if isinstance(value, float) and not math.isfinite(value) else value
+
+
+def _plain(value: Any) -> Any:
+    """Return what a CSV cell holds: lists, structs and truth values as JSON, null as nothing."""
+    if isinstance(value, (list, tuple, dict, bool)):
+        return json.dumps(_value(value), ensure_ascii=False, default=str)
     return value.hex() if isinstance(value, bytes) else value
-
-
-def _plain(value: Any) -> str:
-    return value.hex() if isinstance(value, bytes) else json.dumps(value, ensure_ascii=False, default=str)

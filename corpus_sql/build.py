@@ -126,7 +126,7 @@ def memory_bytes(text: str) -> int:
     number, unit = (digits[:-1], digits[-1]) if digits[-1:] in units and digits[-1:] else (digits, "")
     try:
         size = int(float(number) * units[unit])
-    except ValueError:
+    except (ValueError, OverflowError):
         raise ConfigError(Problem("--memory", f"{text!r} is no size", "Write it like 4GB or 800MB.")) from None
     if size < LEAST_MEMORY:
         raise ConfigError(Problem("--memory", f"{text} is less than the {LEAST_MEMORY >> 20}MB that sorting the shards needs", f"Give at least {LEAST_MEMORY >> 20}MB."))
