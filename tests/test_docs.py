@@ -57,7 +57,7 @@ def commands() -> list[tuple[str, str]]:
         (one.place, line)
         for one in SNIPPETS
         if one.kind in ("", "sh", "bash", "console", "shell")
-        for line in one.code.splitlines()
+        for line in re.split(r"\n|&&|\|", one.code.replace("\\\n", " "))
     ]
     for path in CONFIGS:
         lines += [
