@@ -152,7 +152,7 @@ class DuckDB:
             function, settings = stream
             schema = pa.schema([(column, self._arrow_type(kind, large=True)) for column, kind in function.returns])
             self._check(name, [column for column, _ in columns], schema.names)
-            reader = self._guard(lambda: self._cursor().sql(sql).to_arrow_reader(65_536))
+            reader = self._guard(lambda: self._cursor().sql(sql).to_arrow_reader(2048))
             return self.store(name, schema, function.function(self._batches(reader), **settings), made_from)
         self._check(name, [column for column, _ in selected], self._guard(lambda: self.connection.sql(sql)).columns)
         casts = ", ".join(f"cast({_name(column)} as {kind}) as {_name(column)}" for column, kind in selected)

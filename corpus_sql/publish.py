@@ -115,6 +115,8 @@ def finish(config: Config, written: Written, final: Path, *, replace: bool, repo
         return "hashes"
     if final.exists():
         same = (final / "_MANIFEST.json").is_file() and (final / "_MANIFEST.json").read_bytes() == (written.building / "_MANIFEST.json").read_bytes()
+        if same and replace:  # the same shards, but perhaps other tables beside them
+            same = (final / "_audit/build.json").is_file() and (final / "_audit/build.json").read_bytes() == (written.building / "_audit/build.json").read_bytes()
         whole = same and all(
             (final / one["name"]).is_file() and sha256_file(final / one["name"]) == one["sha256"] for one in written.manifest["shards"]
         )

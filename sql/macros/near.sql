@@ -6,10 +6,9 @@ select
     entering.id as id,
     entering.{{ place }} as row_index,
     min(entering.{{ place }}) over (
-        partition by signatures.set_hash_a, signatures.set_hash_b, signatures.n_shingles
+        partition by minhash.set_hash_a, minhash.set_hash_b, minhash.n_shingles
     ) as leader
 from {{ documents }} as entering
-join near_dedup.signatures as signatures on signatures.id = entering.id
 join measures.minhash as minhash on minhash.id = entering.id
 where minhash.n_shingles > 0
 {%- endmacro -%}
@@ -18,9 +17,9 @@ where minhash.n_shingles > 0
 select
     members.id as id,
     members.row_index as row_index,
-    minhash_bands(signatures.signature, {{ count }}) as buckets
+    minhash_bands(minhash.signature, {{ count }}) as buckets
 from {{ members }} as members
-join near_dedup.signatures as signatures on signatures.id = members.id
+join measures.minhash as minhash on minhash.id = members.id
 where members.row_index = members.leader
 {%- endmacro -%}
 
