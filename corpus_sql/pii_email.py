@@ -8,8 +8,8 @@ import re
 
 from corpus_sql.pii_fold import GLUED, LATIN, LETTER, MARK, byte_at, is_word, pattern
 
-# RFC 5321 allows these in a local part. What stands next to an address in prose, markup and code (= & / ! # * { } | ` ~)
-# belongs to it only where the rest shows so, see _local.
+# RFC 5321 allows these in a local part. What stands next to an address in prose, markup and code, = & / ! # * | and
+# the like, belongs to it only where the rest shows so, see _local.
 _ATEXT = r"A-Za-z0-9.!#$%&'*+/=?^_`{|}~\-" + chr(LATIN) + chr(LETTER) + chr(GLUED) + chr(MARK)
 _UNICODE = "A-Za-z0-9" + chr(LATIN) + chr(LETTER) + chr(GLUED)
 _TLD = "(?:xn--[A-Za-z0-9-]*[A-Za-z0-9]|[A-Za-z]{2,63})"
@@ -20,7 +20,7 @@ _LITERAL = r"\[(?:IPv6:)?[0-9A-Fa-f:.]{2,45}\]"
 _QUOTED = r'"[^"\r\n<>@]{1,64}"'
 
 _CORE = rb"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789._%+'-" + bytes([LATIN])
-_SPECIAL = rb"!#$%&*?^`{|}~"
+_SPECIAL = rb"!#$%&*/=?^`{|}~"
 _ALNUM = re.compile(rb"[A-Za-z0-9]")
 _ESCAPES = re.compile(rb".*%(?:20|22|26|2[CcFf]|3[AaCcDd])", re.DOTALL)
 _VERSION = re.compile(rb"\d+\.\d")
@@ -29,7 +29,7 @@ _FILE_ENDINGS = frozenset(
     b"png jpg jpeg gif svg webp ico bmp tif tiff css js jsx ts tsx mjs json html htm xml txt pdf php exe dll".split()
 )
 _CALLED = frozenset(b"com org net edu gov mil int info biz dev app xyz test example".split())
-_HAN_TLDS = frozenset("中国 中國 公司 网络 網絡 香港 台湾 台灣 在线 中文网 商标 网址 集团 政务 公益 商城 网店 餐厅".split())
+_HAN_TLDS = frozenset("中国 中國 公司 网络 網絡 香港 台湾 台灣 在线 中文网 商标 网址 集团 政务 公益 商城".split())
 _HASH_FOR_AT = re.compile("[#＃](?:换成|換成|改成|改为|替换为|替换成|换为)[@＠]")
 
 
@@ -91,7 +91,7 @@ def _local(text: str, folded: bytes, first: int, at: int, idn: bool) -> int | No
         return first + len(head) if clear else None
     if last in _SPECIAL:
         head = run.rstrip(_CORE + _SPECIAL)
-        return first + len(head) if _ALNUM.search(run, len(head)) else None
+        return first + len(head) if _ALNUM.search(run, len(head)) or len(run) - len(head) >= 8 else None
     head = run.rstrip(_CORE)
     tail = run[len(head) :]
     escaped = _ESCAPES.match(tail)

@@ -70,7 +70,7 @@ def pattern(source: str, *, captures: bool = True) -> re2._Regexp:
     """Compile a pattern over folded bytes. In the source, a class byte is written as the character of that number."""
     options = re2.Options()
     options.encoding = re2.Options.Encoding.LATIN1
-    options.max_mem = 128 << 20  # room for the automaton's states; RE2 falls back to a slower engine, not to a wrong one
+    options.max_mem = 128 << 20  # room for the automaton's states; beyond it RE2 is slower, never wrong
     options.log_errors = False
     options.never_capture = not captures
     return re2.compile(source.encode("latin-1"), options)

@@ -11,6 +11,7 @@ from corpus_sql.pii_fold import byte_at, is_digit, is_word, pattern
 # A four-part number after one of these words, or before one of the endings, is a version or a section.
 _BEFORE_VERSION = re.compile(
     r"(?:versions?[\"']?|(?<![a-z])(?:ver|v|rev|revision|release|build|firmware|driver|patch|update|upgrade|section|"
+    r"firefox|chrome|chromium|opera|safari|thunderbird|python|java|windows(?: nt)?|linux|libreoffice|openoffice|flash|"
     r"sections|sec|chapter|clause|figure|fig|table|appendix|annex|step|oid|kernel|abschnitt|kapitel|tabelle)"
     r"(?: ?(?:no|number|nr))?\.?[\"']?|版本号?|版|固件|内核|章节?|小节|节|表|图|第|§+|[=~!<>^]=|\^|~)"
     r"(?:\s?(?:[:：=为是]|is))?\s{0,2}[\"'(\[vV]?\Z",
@@ -24,6 +25,7 @@ _AFTER_VERSION = re.compile(
     re.IGNORECASE,
 )
 _NUMBERED = re.compile(r"\.\s+[^\W\d_]")
+_LISTED = re.compile(r"\s?(?:,|、|/|-|–|&|and|or|to|und|oder|bis|和|或|到|至|及)\s?[vV]?", re.IGNORECASE)
 _LABEL = re.compile(r"(?<![A-Za-z0-9_])(?:[A-Za-z]{2,}|[Ii][Pp](?:[Vv]?[46])?)\Z")
 _MASK_WORD = re.compile(r"mask(?:e|\s+is)?\s?[:=：]?\s{0,2}\Z|掩码\s?[:：为是]?\s{0,2}\Z", re.IGNORECASE)
 _MASKS = frozenset(ipaddress.ip_address((2**32 - 1) >> 32 - n << 32 - n) for n in range(8, 32)) | frozenset(
@@ -49,10 +51,15 @@ def find_ips(text: str, folded: bytes) -> list[tuple[int, int]]:
         span = _six(text, folded, *match.span())
         if span:
             spans.append(span)
+    version = -1  # where a version ended: what is listed with it is one too
     for match in four.finditer(folded) if hint.search(folded) else ():
         start, end = match.span()
-        if match.group().count(b".") == 3 and end - start <= 15 and _four(text, folded, start, end):
-            spans.append((start, end))
+        if match.group().count(b".") == 3 and end - start <= 15:
+            listed = 0 <= version < start <= version + 8 and _LISTED.fullmatch(text, version, start)
+            if not listed and _four(text, folded, start, end):
+                spans.append((start, end))
+            elif listed or _BEFORE_VERSION.search(text[max(0, start - 32) : start]):
+                version = end
     return spans
 
 

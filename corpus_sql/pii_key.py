@@ -8,7 +8,7 @@ import re
 from corpus_sql.pii_fold import byte_at, is_word, pattern
 
 # In the patterns below \W stands for [A-Za-z0-9_-] and \H for [0-9a-f].
-# (vendors, patterns). The forms are those of the vendors' documentation; lengths are lower bounds where one changed them.
+# (vendors, patterns). The forms are those of the vendors' documentation; a length that changed is a lower bound.
 TOKENS = (
     ("AWS", r"(?:AKIA|ASIA|ABIA|ACCA|A3T[A-Z0-9])[A-Z0-9]{16}", r"ABSK[A-Za-z0-9+/]{60,}={0,2}"),
     ("Alibaba, Tencent, Volcano, JD", r"LTAI[A-Za-z0-9]{12,26}", r"AKID[A-Za-z0-9]{13,40}"),
@@ -16,36 +16,46 @@ TOKENS = (
     ("Google", r"AIza\W{35}", r"ya29\.\W{20,}", r"GOCSPX-\W{20,}", r"1//0[a-z]?\W{40,}"),
     ("DigitalOcean, Databricks", r"do[opr]_v1_\H{64}", r"dapi\H{32}(?:-[0-9])?"),
     ("Heroku, Netlify, Fly", r"HRKU-\W{36,}", r"nfp_[A-Za-z0-9]{36,}", r"fo1_\W{43}"),
-    ("Vault, Doppler, Pulumi", r"hv[bsr]\.\W{20,}", r"dp\.(?:pt|st|ct|sa|scim|audit)\.[A-Za-z0-9._-]{40,}", r"pul-\H{40}"),
+    ("Vault, Doppler, Pulumi", r"hv[bsr]\.\W{20,}", r"dp\.(?:pt|st|ct|sa|scim|audit)\.[A-Za-z0-9._-]{40,}"),
+    ("Vault, Doppler, Pulumi", r"pul-\H{40}"),
     ("GitHub", r"gh[pousr]_[A-Za-z0-9]{36,}", r"github_pat_[A-Za-z0-9_]{22,}"),
     ("GitLab", r"gl(?:pat|dt|rt|rtr|ptt|cbt|ft|imt|agent|oas|soat|ffct|wt)-\W{20,}(?:\.\W{2,})*", r"GR1348941\W{20}"),
     ("Atlassian", r"ATBB[A-Za-z0-9]{24,}", r"AT(?:ATT|CTT)3[A-Za-z0-9_=-]{50,}"),
     ("package registries", r"pypi-\W{50,}", r"npm_[A-Za-z0-9]{36,}", r"rubygems_\H{48}", r"cio[A-Za-z0-9]{32}"),
-    ("package registries", r"dckr_(?:pat|oat)_\W{20,}", r"oy2[a-z0-9]{43}", r"AKCp[A-Za-z0-9]{60,}", r"CLOJARS_[a-z0-9]{60}"),
-    ("Slack", r"xox[abceoprs](?:\.xox[bp])?-[A-Za-z0-9-]{10,}", r"xapp-[0-9]-[A-Za-z0-9-]{20,}", r"xwfp-[A-Za-z0-9-]{20,}"),
+    ("package registries", r"dckr_(?:pat|oat)_\W{20,}", r"oy2[a-z0-9]{43}", r"AKCp[A-Za-z0-9]{60,}"),
+    ("package registries", r"CLOJARS_[a-z0-9]{60}"),
+    ("Slack", r"xox[abceoprs](?:\.xox[bp])?-[A-Za-z0-9-]{10,}", r"xapp-[0-9]-[A-Za-z0-9-]{20,}"),
+    ("Slack", r"xwfp-[A-Za-z0-9-]{20,}"),
     ("Slack", r"https://hooks\.slack\.com/(?:services|workflows|triggers)/[A-Za-z0-9+/_-]{20,}"),
     ("Discord", r"https://(?:[a-z]+\.)?discord(?:app)?\.com/api/(?:v[0-9]+/)?webhooks/[0-9]{15,20}/\W{30,}"),
     ("Teams", r"https://[a-z0-9-]+\.webhook\.office\.com/webhookb2/[A-Za-z0-9@/_-]{40,}"),
     ("Telegram", r"[0-9]{8,10}:\W{35}"),
     ("Stripe", r"(?:sk|rk)_(?:live|test|prod)_[A-Za-z0-9]{10,}", r"whsec_[A-Za-z0-9+/]{24,}={0,2}"),
     ("Square, Shopify", r"sq0[a-z]{3}-\W{22,43}", r"EAAA\W{60}", r"shp(?:at|ca|pa|ss|ua|tka)_[A-Fa-f0-9]{32}"),
-    ("Braintree, Razorpay", r"access_token\$(?:production|sandbox)\$[0-9a-z]{16}\$\H{32}", r"rzp_(?:live|test)_[A-Za-z0-9]{14,}"),
-    ("payment", r"FLWSECK(?:_TEST)?-[0-9a-zA-Z]{12,}(?:-X)?", r"EZ[AT]K[A-Za-z0-9]{54}", r"(?:live|test)_[A-Za-z0-9]{35}"),
-    ("OpenAI", r"sk-(?:proj|svcacct|admin|None|service|live|test)-\W{20,}", r"sk-[A-Za-z0-9]{20,}", r"sess-[A-Za-z0-9]{40}"),
+    ("Braintree, Razorpay", r"access_token\$(?:production|sandbox)\$[0-9a-z]{16}\$\H{32}"),
+    ("Braintree, Razorpay", r"rzp_(?:live|test)_[A-Za-z0-9]{14,}"),
+    ("payment", r"FLWSECK(?:_TEST)?-[0-9a-zA-Z]{12,}(?:-X)?", r"EZ[AT]K[A-Za-z0-9]{54}"),
+    ("payment", r"(?:live|test)_[A-Za-z0-9]{35}"),
+    ("OpenAI", r"sk-(?:proj|svcacct|admin|None|service|live|test)-\W{20,}", r"sk-[A-Za-z0-9]{20,}"),
+    ("OpenAI", r"sess-[A-Za-z0-9]{40}"),
     ("Anthropic, OpenRouter", r"sk-ant-[a-z0-9]+-\W{20,}", r"sk-or-v1-\H{32,}"),
-    ("Hugging Face, Groq, Replicate", r"hf_[A-Za-z0-9]{30,}", r"api_org_[A-Za-z0-9]{34}", r"gsk_[A-Za-z0-9]{40,}", r"r8_[A-Za-z0-9]{37,}"),
+    ("Hugging Face, Groq, Replicate", r"hf_[A-Za-z0-9]{30,}", r"api_org_[A-Za-z0-9]{34}", r"gsk_[A-Za-z0-9]{40,}"),
+    ("Hugging Face, Groq, Replicate", r"r8_[A-Za-z0-9]{37,}"),
     ("Perplexity, xAI, NVIDIA", r"pplx-[A-Za-z0-9]{40,}", r"xai-[A-Za-z0-9]{60,}", r"nvapi-\W{40,}", r"tgp_v1_\W{40,}"),
-    ("AI tools", r"fw_[A-Za-z0-9]{22,}", r"lsv2_(?:pt|sk)_\H{32}_\H{10}", r"jina_[A-Za-z0-9]{40,}", r"tvly-[A-Za-z0-9-]{30,}"),
+    ("AI tools", r"fw_[A-Za-z0-9]{22,}", r"lsv2_(?:pt|sk)_\H{32}_\H{10}", r"jina_[A-Za-z0-9]{40,}"),
+    ("AI tools", r"tvly-[A-Za-z0-9-]{30,}"),
     ("AI tools", r"pa-\W{43}", r"wandb_v1_[A-Za-z0-9_]{40,}", r"pcsk_[A-Za-z0-9_]{50,}", r"sk_\H{48}"),
     ("mail", r"SG\.\W{16,32}\.\W{30,64}", r"key-\H{32}", r"x(?:keysib|smtpsib)-\H{64}-[A-Za-z0-9]{16}"),
     ("Resend, Twilio", r"re_[A-Za-z0-9]{8}_[A-Za-z0-9]{24}", r"(?:SK|AC)\H{32}"),
     ("Meta, X", r"EAA[A-Za-z0-9]{80,}", r"AAAAAAAAA[A-Za-z0-9%]{60,}"),
-    ("monitoring", r"gl(?:c|sa)_[A-Za-z0-9_+/]{30,}={0,2}", r"NRA[KL]-[A-Z0-9]{27}", r"sntry[su]_[A-Za-z0-9+/=_-]{40,}"),
+    ("monitoring", r"gl(?:c|sa)_[A-Za-z0-9_+/]{30,}={0,2}", r"NRA[KL]-[A-Z0-9]{27}"),
+    ("monitoring", r"sntry[su]_[A-Za-z0-9+/=_-]{40,}"),
     ("monitoring", r"dt0[a-z][0-9]{2}\.[A-Z0-9]{24}\.[A-Z0-9]{64}", r"ph[cx]_[A-Za-z0-9]{40,}", r"aio_[A-Za-z0-9]{28}"),
     ("Postman, Linear, Notion", r"PMAK-\H{24}-\H{34}", r"lin_(?:api|oauth)_[A-Za-z0-9]{32,}", r"ntn_[A-Za-z0-9]{40,}"),
     ("Notion, Figma, Airtable", r"secret_[A-Za-z0-9]{43}", r"fig[dour]_\W{20,}", r"pat[A-Za-z0-9]{14}\.\H{64}"),
     ("PlanetScale, Supabase", r"pscale_(?:tkn|pw|oauth)_[A-Za-z0-9_.-]{32,}", r"sb[ps]_\H{40}", r"sb_secret_\W{20,}"),
-    ("Mapbox, age, 1Password", r"[sp]k\.eyJ\W+\.\W{20,}", r"AGE-SECRET-KEY-1[A-Z0-9]{58}", r"ops_eyJ[A-Za-z0-9+/]{200,}={0,3}"),
+    ("Mapbox, age, 1Password", r"[sp]k\.eyJ\W+\.\W{20,}", r"AGE-SECRET-KEY-1[A-Z0-9]{58}"),
+    ("Mapbox, age, 1Password", r"ops_eyJ[A-Za-z0-9+/]{200,}={0,3}"),
     ("OpenShift, Cloudflare", r"sha256~\W{43}", r"cfut_[A-Za-z0-9]{40,}"),
     ("JWT, JWE", r"eyJ\W{10,}\.eyJ\W{10,}(?:\.\W{10,})?", r"eyJ\W{10,}\.\W*\.\W{10,}\.\W{10,}\.\W{10,}"),
 )
@@ -57,9 +67,12 @@ LATE_TOKENS = (
     (r"\H{32}-us[0-9]{1,2}", r"\H{8}-us[0-9]"),  # Mailchimp
 )
 LABELLED = (
-    (r"(?:AccountKey|SharedAccessKey|SharedSecret)=([A-Za-z0-9+/]{40,}={0,2})", "[KS][eh][ya][A-Za-z]*=[A-Za-z0-9+/]{40}"),
+    (r"(?:AccountKey|SharedAccessKey|SharedSecret)=([A-Za-z0-9+/]{40,}={0,2})", "(?:Key|Secret)=[A-Za-z0-9+/]{40}"),
     (r"[?&;]sig=([A-Za-z0-9%+/]{40,}(?:%3[dD]|=){0,2})", "sig="),  # signed Azure addresses
-    (r"(?i:aws|secret)[^\n<>]{0,30}?[\"'=: ]([A-Za-z0-9/+]{40})", r"(?i:aws|secret)[^\n<>]*[\"'=: ][A-Za-z0-9/+]{40}"),  # AWS secret keys
+    (  # AWS secret keys
+        r"(?i:aws|secret)[^\n<>]{0,30}?[\"'=: ]([A-Za-z0-9/+]{40})",
+        r"(?i:aws|secret)[^\n<>]*[\"'=: ][A-Za-z0-9/+]{40}",
+    ),
     (
         r"(?i:authorization)[\"']?\s?[:=]\s?[\"']?(?i:bearer|basic|token)\s+([A-Za-z0-9._~+/-]{16,}={0,2})",
         r"(?i:authorization)[\"']?\s?[:=]",
@@ -73,8 +86,12 @@ LABELLED = (
         r"[\"']?\s{0,3}(?:=>|:=|=|:)\s{0,3}[\"'`]([A-Za-z0-9_+/.~-]{20,128}={0,2})[\"'`]",
         r"(?i:key|secret|token|passwd|password|pwd|credentials?)[\"']?\s*[:=]+>?\s*[\"'`][A-Za-z0-9_+/.~-]{20}",
     ),
+    (  # a line of an environment file
+        r"(?:SECRET|TOKEN|API_?KEY|PASSWORD|ACCESS_KEY|PRIVATE_KEY)[A-Z0-9_]{0,20}=([A-Za-z0-9_+/.~-]{20,128}={0,2})",
+        r"(?:SECRET|TOKEN|KEY|PASSWORD)[A-Z0-9_]*=[A-Za-z0-9_+/.~-]{20}",
+    ),
 )
-_SECRET_40, _PASSWORD, _ASSIGNED = 2, 4, 5  # places in LABELLED that need a second look
+_SECRET_40, _PASSWORD, _ASSIGNED, _ENVIRONMENT = 2, 4, 5, 6  # places in LABELLED that need a second look
 _BEGIN = r"-----BEGIN (?:[A-Z0-9]+ ){0,3}PRIVATE KEY(?: BLOCK)?-----|---- BEGIN (?:[A-Z0-9]+ ){0,3}PRIVATE KEY ----"
 _END = _BEGIN.replace("BEGIN", "END")
 _BODY = re.compile(r"[A-Za-z0-9+/=]{16}")
@@ -137,6 +154,8 @@ def _plausible(token: str) -> bool:
     body = token[4:]
     if not token.isascii() or _MASKED.search(body) or len(set(body)) < 6:
         return False
+    if not any(c.isdigit() or c.isupper() for c in body):
+        return False  # words joined by hyphens
     return not token.startswith("sk-") or "-" in body or any(c.isdigit() for c in body)
 
 
@@ -153,6 +172,8 @@ def _fits(place: int, value: str, folded: bytes, start: int, end: int) -> bool:
         return lower and upper and digit and not is_word(after) and after not in b"/+="
     if place == _ASSIGNED:
         return digit and (lower or upper) and not _UUID.fullmatch(value)
+    if place == _ENVIRONMENT:
+        return digit and lower and upper and byte_at(folded, end) not in b"(["
     return True
 
 

@@ -19,11 +19,12 @@ _ISSUERS = (
     ("6011", "6011", (16, 19)), ("644", "649", (16, 19)), ("65", "65", (16, 19)),  # Discover
     ("3528", "3589", (16, 17, 18, 19)),  # JCB
     ("62", "62", (16, 17, 18, 19)), ("81", "81", (16, 17, 18, 19)),  # UnionPay; RuPay shares 81
-    ("60", "60", (16,)), ("508", "508", (16,)), ("82", "82", (16,)), ("353", "353", (16,)), ("356", "356", (16,)),  # RuPay
+    ("60", "60", (16,)), ("508", "508", (16,)), ("82", "82", (16,)), ("353", "353", (16,)),
+    ("356", "356", (16,)),  # RuPay
     ("5018", "5018", tuple(range(12, 20))), ("5020", "5020", tuple(range(12, 20))),  # Maestro
     ("5038", "5038", tuple(range(12, 20))), ("5893", "5893", tuple(range(12, 20))),
     ("6304", "6304", tuple(range(12, 20))), ("6759", "6759", tuple(range(12, 20))),
-    ("6761", "6763", tuple(range(12, 20))), ("6799", "6799", tuple(range(12, 20))), 
+    ("6761", "6763", tuple(range(12, 20))), ("6799", "6799", tuple(range(12, 20))),
     ("5019", "5019", (16,)), ("4571", "4571", (16,)),  # Dankort
     ("2200", "2204", (16, 17, 18, 19)),  # Mir
     ("9792", "9792", (16,)),  # Troy
@@ -40,7 +41,8 @@ _SHAPES = ((4, 4, 4, 4, 3), (4, 4, 4, 4), (4, 4, 4, 1), (4, 6, 5), (4, 6, 4), (6
 # Numbers that say what they are: of ten numbers with a card's prefix and length one passes Luhn by chance.
 _NO_CARD = re.compile(
     r"(?:(?<![a-z])(?:order|invoice|tracking|parcel|isbn|ean|upc|gtin|imei|iccid|timestamp|sku|serial|id|uid|status)"
-    r"(?: ?(?:no|nr|number|id|code))?|订单号?码?|单号|运单号?|快递单号|流水号|条形?码|时间戳|序列号)[.]?[\s:：=#\"']{0,4}\Z",
+    r"(?: ?(?:no|nr|number|id|code))?|"
+    r"订单号?码?|单号|运单号?|快递单号|流水号|条形?码|时间戳|序列号)[.]?[\s:：=#\"']{0,4}\Z",
     re.IGNORECASE,
 )
 _AADHAAR_WORD = re.compile(r"a+dh?a+r|uidai|(?<![a-z])uid(?![a-z])|आधार|আধার|ஆதார்", re.IGNORECASE)

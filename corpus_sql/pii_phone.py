@@ -6,7 +6,20 @@ import functools
 import re
 
 from corpus_sql import pii_plan as plan
-from corpus_sql.pii_fold import CLOSE, DASH, OPEN, SPACE, byte_at, is_digit, is_word, pattern
+from corpus_sql.pii_fold import (
+    CLOSE,
+    DASH,
+    GLUED,
+    LATIN,
+    LETTER,
+    MARK,
+    OPEN,
+    SPACE,
+    byte_at,
+    is_digit,
+    is_word,
+    pattern,
+)
 
 _WORD = re.compile(
     r"(?<![a-z])(?:tel(?:e(?:phone|fon))?|phones?|fon|mobile?|mob|cell(?:ular)?|handy|telefax|fax|call(?:s|ed|ing)?|"
@@ -48,6 +61,7 @@ _RESERVED = re.compile(  # ranges kept for drama and tests that no plan assigns:
 )
 _HOME = (44, 49, 91, 86)  # plans with the trunk prefix 0 that a national form is tried in
 _GROUP = re.compile(rb"[0-9]+")
+_OPEN_ENDED = ("plus", "zeros", "trunk")  # forms that may run into the next number
 _FORMS = ("plus", "zeros", "nanp", "mobile86", "trunk", "split91", "free", "bare", "local")
 
 
@@ -64,15 +78,20 @@ def _forms() -> str:
         rf"[2-9][0-9]{{2}}(?:{gap}|[{space}][{dash}][{space}])[0-9]{{4}}",
         "mobile86": rf"(?:86{gap}?)?1[3-9][0-9](?:{gap}?[0-9]{{4}}{gap}?[0-9]{{4}}|{gap}[0-9]{{3}}{gap}[0-9]{{5}})|"
         rf"86[{space}{dash}]{opening}?(?:10|2[0-9]|[3-9][0-9]{{2}}){closing}?[{space}{dash}][0-9]{{4}}{gap}?[0-9]{{3,4}}",
-        "trunk": rf"{opening}?0[1-9][0-9]{{0,4}}{closing}?(?:[{space}]?[{dash}/.]?[{space}]?[0-9]){{5,11}}",
+        "trunk": rf"{opening}?0[1-9](?:{closing}?[{space}]?[{dash}/.]?[{space}]?[0-9]){{7,14}}",
         "split91": rf"(?:91[{space}{dash}])?[6-9][0-9]{{4}}[{space}{dash}][0-9]{{5}}|91[{space}{dash}]?[6-9][0-9]{{9}}",
         "free": rf"400{gap}?(?:[0-9]{{3}}{gap}?[0-9]{{4}}|[0-9]{{4}}{gap}?[0-9]{{3}})|"
         rf"1?800{gap}?(?:[0-9]{{3}}{gap}?[0-9]{{3,4}}|[0-9]{{2}}{gap}?[0-9]{{4,5}})",
         "bare": r"1?[2-9][0-9]{9}",
         "local": rf"[2-9][0-9]{{2}}[{dash}][0-9]{{4}}|[2-9][0-9]{{3}}[{space}{dash}]?[0-9]{{4}}",
     }
-    alternatives = "|".join(f"({forms[name]})" for name in _FORMS)
-    return f"(?:^|[^0-9A-Za-z_+])(?:{alternatives})"
+    end = "(?:[^0-9A-WYZa-wyz_]|$)"  # an x may begin an extension
+    ends = {name: "" if name in _OPEN_ENDED else end for name in _FORMS}
+    alternatives = "|".join(f"(?:({forms[name]}){ends[name]})" for name in _FORMS[:-1])
+    # A local number is one only after a word, so that the figures of a table are not even looked at.
+    words = "".join(map(chr, (LATIN, LETTER, GLUED, MARK)))
+    named = f"(?:[A-Za-z{words}][^0-9A-Za-z_+]{{1,12}}|[{words}])"
+    return f"(?:^|[^0-9A-Za-z_+])(?:{alternatives})|{named}({forms['local']}){end}"
 
 
 HINTS = (_forms(),)
@@ -111,9 +130,9 @@ def _number(form: str, text: str, folded: bytes, start: int, limit: int, previou
     groups = [match.span() for match in _GROUP.finditer(folded, start, limit)]
     if is_digit(byte_at(folded, limit)):
         groups.pop()
-        if form not in ("plus", "zeros", "trunk") or not groups:
+        if form not in _OPEN_ENDED or not groups:
             return None
-    open_ended = form in ("plus", "zeros", "trunk")  # the form may have run into the next number: try fewer groups
+    open_ended = form in _OPEN_ENDED
     groups = groups[:7] if open_ended else groups
     shortest = max(1, len(groups) - 3) if open_ended else len(groups)
     for judge, last in ((_assigned, shortest), (_likely, len(groups))) if open_ended else ((_assigned, shortest),):
@@ -255,7 +274,8 @@ def _bare_mobile(digits: str) -> bool:
 def _split91(number: _Number) -> bool:
     if not plan.is_valid(91, number.digits[-10:]):
         return False
-    return number.named or (not number.crowded and len(number.digits) == 12 and number.gaps != b"")  # else 5-5 is a range
+    led = len(number.digits) == 12 and number.gaps != b""  # by 91; without it 5-5 is as well a range of figures
+    return number.named or (led and not number.crowded)
 
 
 def _free(number: _Number) -> bool:
@@ -292,7 +312,9 @@ def _likely(number: _Number) -> bool:
             return False
         digits = digits[3:] if digits.startswith("011") else digits[2:]
     parts = plan.split_code(digits)
-    return parts is not None and len(digits) >= 9 and len(number.groups) <= 7 and plan.is_possible(parts[0], parts[1].removeprefix("0"))
+    if parts is None or len(digits) < 9 or len(number.groups) > 7:
+        return False
+    return plan.is_possible(parts[0], parts[1].removeprefix("0"))
 
 
 def _linked(folded: bytes, start: int, previous: int, form: str, words: _Words) -> bool:

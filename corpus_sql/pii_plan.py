@@ -37,12 +37,11 @@ def _plan(code: int) -> tuple[re2._Regexp, frozenset[int]] | None:
         for name in _TYPES:
             desc = getattr(numbers, name)
             if desc is not None and desc.national_number_pattern and desc.national_number_pattern != "NA":
-                fixed = "|".join(f"[0-9]{{{n}}}" for n in desc.possible_length if n > 0)
-                patterns.append((desc.national_number_pattern, fixed))
+                patterns.append(desc.national_number_pattern)
     options = re2.Options()
     options.log_errors = False
     options.max_mem = 64 << 20
-    alternatives = "|".join(f"(?:{national})" for national, _ in patterns)
+    alternatives = "|".join(f"(?:{national})" for national in patterns)
     return re2.compile(alternatives, options), frozenset(n for n in lengths if n > 0)
 
 
