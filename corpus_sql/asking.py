@@ -56,7 +56,12 @@ def _json(found: duckdb.DuckDBPyConnection) -> None:
 def prompt(build: Path, format: str = "table") -> None:
     """Read statements until the end of input; each ends with a semicolon."""
     with explain.open_build(build) as connection:
-        names = [row[0] for row in connection.execute("select case schema_name when 'main' then '' else schema_name || '.' end || view_name from duckdb_views() where not internal order by 1").fetchall()]
+        names = [
+            row[0]
+            for row in connection.execute(
+                "select case schema_name when 'main' then '' else schema_name || '.' end || view_name from duckdb_views() where not internal order by 1"
+            ).fetchall()
+        ]
     interactive = sys.stdin.isatty()
     if interactive:
         import readline  # noqa: F401  gives the prompt a history
@@ -104,7 +109,8 @@ def _value(value: Any) -> Any:
 
 
 def _plain(value: Any) -> Any:
-    """Return what a CSV cell holds: lists, structs and truth values as JSON, null as nothing."""
-    if isinstance(value, (list, tuple, dict, bool)):
-        return json.dumps(_value(value), ensure_ascii=False, default=str)
-    return value.hex() if isinstance(value, bytes) else value
+    if isinstance(value, bool):
+        return "true" if value else "false"
+    if isinstance(value, (list, dict)):
+        return json.dumps(value, ensure_ascii=False, default=str)
+    return _value(value)
