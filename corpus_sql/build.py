@@ -95,7 +95,9 @@ def run(
         shutil.rmtree(config.work / "spill", ignore_errors=True)  # of a killed run
         options = {"threads": threads or os.cpu_count() or 1, "memory": limit}
         try:
-            return _run(project, gate, final, options, cache=cache, replace=replace, plan=plan, emit=emit, report=report)
+            return _run(
+                project, gate, final, options, cache=cache, replace=replace, plan=plan, emit=emit, report=report
+            )
         except DamagedWorkFile as error:  # it holds only what can be made again, so it goes
             report.line(f"{error.problems[0].what}: starting over")
             for path in config.work.glob(f"{config.dataset}.duckdb*"):
@@ -103,7 +105,18 @@ def run(
         return _run(project, gate, final, options, cache=cache, replace=replace, plan=plan, emit=emit, report=report)
 
 
-def _run(project: Project, gate: ledger.Gate, final: Path, options: dict[str, int], *, cache: bool, replace: bool, plan: bool, emit: str, report: Report) -> Outcome:
+def _run(
+    project: Project,
+    gate: ledger.Gate,
+    final: Path,
+    options: dict[str, int],
+    *,
+    cache: bool,
+    replace: bool,
+    plan: bool,
+    emit: str,
+    report: Report,
+) -> Outcome:
     config = project.config
     with _closing(DuckDB(config.work / f"{config.dataset}.duckdb", **options)) as engine:
         steps, notices = make_plan(project, gate, engine, cache)
@@ -129,7 +142,13 @@ def memory_bytes(text: str) -> int:
     except (ValueError, OverflowError):
         raise ConfigError(Problem("--memory", f"{text!r} is no size", "Write it like 4GB or 800MB.")) from None
     if size < LEAST_MEMORY:
-        raise ConfigError(Problem("--memory", f"{text} is less than the {LEAST_MEMORY >> 20}MB that sorting the shards needs", f"Give at least {LEAST_MEMORY >> 20}MB."))
+        raise ConfigError(
+            Problem(
+                "--memory",
+                f"{text} is less than the {LEAST_MEMORY >> 20}MB that sorting the shards needs",
+                f"Give at least {LEAST_MEMORY >> 20}MB.",
+            )
+        )
     return size
 
 
@@ -146,13 +165,19 @@ class _closing:
 
 def settings(config: Config) -> tuple[dict[str, Any], list[str]]:
     """Return what templates may name besides the config, and what the user should be told of it."""
-    key, description = model_files.find_language_model(config.values["lang"], config.path.resolve().parent, config.path.name)
+    key, description = model_files.find_language_model(
+        config.values["lang"], config.path.resolve().parent, config.path.name
+    )
     by_group = config.values["split"]["method"] == "group_hash"
     found = {
         "language_model": key,
         "splits": "outputs.splits_by_group" if by_group else "outputs.splits_by_content",
         # under group_hash near duplicates are found over all documents, so that dropping one never parts its relatives
-        "near_pairs": "near_dedup.all_pairs" if by_group else "near_dedup.pairs" if "near_dedup" in config.stages else "relations.no_pairs",
+        "near_pairs": "near_dedup.all_pairs"
+        if by_group
+        else "near_dedup.pairs"
+        if "near_dedup" in config.stages
+        else "relations.no_pairs",
     }
     notices = [description] if key == "script" else []
     if "decontaminate" in config.stages:
@@ -160,7 +185,9 @@ def settings(config: Config) -> tuple[dict[str, Any], list[str]]:
         found["protected_key"] = resources.add(files)
         items = protected_items(files, table["ngram"], table["min_tokens"])
         if short := [item.id for item in items if item.status == "unprotected"]:
-            notices.append(f"{len(short)} of {len(items)} protected items have fewer than {table['min_tokens']} tokens and are not looked for: {', '.join(short)}")
+            notices.append(
+                f"{len(short)} of {len(items)} protected items have fewer than {table['min_tokens']} tokens and are not looked for: {', '.join(short)}"
+            )
     return found, notices
 
 
@@ -170,7 +197,11 @@ def compile_all(project: Project) -> tuple[list[Compiled], list[str]]:
     compiler = Compiler(project, known)
     own_measures = [m.name for m in project.models.values() if m.folder == "measures" and m.layer != BUILT_IN]
     targets = [f"stages.{stage}" for stage in project.config.stages]
-    targets += ["measures.language", "measures.content", *own_measures] + [f"outputs.{name}" for name in EXPORTS] + ["outputs.shards"]
+    targets += (
+        ["measures.language", "measures.content", *own_measures]
+        + [f"outputs.{name}" for name in EXPORTS]
+        + ["outputs.shards"]
+    )
 
     @cache
     def find(name: str) -> Compiled | None:
@@ -198,7 +229,10 @@ def make_plan(project: Project, gate: ledger.Gate, engine: DuckDB, cache: bool) 
         "code": code_hash(Path(raw.__file__)),
         "tools": {name: versions[name] for name in ("python", *_READ_TOOLS)},
     }
-    unread = {"files": [[source, name, size] for source, name, size in gate.ignored], "superseded": [[s, n, b] for s, n, b in gate.superseded]}
+    unread = {
+        "files": [[source, name, size] for source, name, size in gate.ignored],
+        "superseded": [[s, n, b] for s, n, b in gate.superseded],
+    }
     for names, parts in ((READ[:3], reading), (READ[3:], unread)):
         parts["fingerprint"] = hashlib.sha256(json.dumps(parts, sort_keys=True).encode()).hexdigest()
         steps += [Step(name, None, parts, _why(have.get(name), parts), have.get(name, ({}, 0))[1]) for name in names]
@@ -217,7 +251,14 @@ def _why(before: tuple[dict[str, Any], int] | None, now: dict[str, Any]) -> str:
     old = before[0]
     if old.get("fingerprint") == now["fingerprint"]:
         return ""
-    said = {"sql": "its SQL", "columns": "its columns", "stream": "its settings", "files": "the raw files", "code": "the reader's code", "max_line_bytes": "max_line_bytes"}
+    said = {
+        "sql": "its SQL",
+        "columns": "its columns",
+        "stream": "its settings",
+        "files": "the raw files",
+        "code": "the reader's code",
+        "max_line_bytes": "max_line_bytes",
+    }
     reasons = [text for key, text in said.items() if old.get(key) != now.get(key)]
     for kind, text in (("udfs", "the code of {}"), ("tools", "the version of {}"), ("inputs", "{}")):
         before_, after = old.get(kind, {}), now.get(kind, {})
@@ -239,16 +280,24 @@ def _make(project: Project, gate: ledger.Gate, engine: DuckDB, steps: list[Step]
         with report.step("read", total, "bytes") as advance:
             batches = raw.read(gate.files, project.config.max_line_bytes, _steps(advance))
             schemas = {"read.documents": raw.DOCUMENTS, "read.quarantine": raw.QUARANTINE, "read.files": raw.FILES}
-            rows = engine.store_many(schemas, ((f"read.{kind}", batch) for kind, batch in batches), by_name["read.documents"].made_from)
+            rows = engine.store_many(
+                schemas, ((f"read.{kind}", batch) for kind, batch in batches), by_name["read.documents"].made_from
+            )
         for name, n in rows.items():
             by_name[name].rows = n
         read = by_name["read.documents"]
-        report.line(f"ran     read: {read.rows:,} documents in {report.seconds['read']:.1f} s{'' if read.why == NEW else ', ' + read.why}")
+        report.line(
+            f"ran     read: {read.rows:,} documents in {report.seconds['read']:.1f} s{'' if read.why == NEW else ', ' + read.why}"
+        )
     else:
         report.line("reused  read")
     if by_name["read.unread_files"].why:
-        unread = [(n, s, b, "ignored") for s, n, b in gate.ignored] + [(n, s, b, "superseded") for s, n, b in gate.superseded]
-        table = pa.Table.from_pylist([dict(zip(UNREAD.names, row, strict=True)) for row in sorted(unread)], schema=UNREAD)
+        unread = [(n, s, b, "ignored") for s, n, b in gate.ignored] + [
+            (n, s, b, "superseded") for s, n, b in gate.superseded
+        ]
+        table = pa.Table.from_pylist(
+            [dict(zip(UNREAD.names, row, strict=True)) for row in sorted(unread)], schema=UNREAD
+        )
         engine.store("read.unread_files", UNREAD, table.to_batches(), by_name["read.unread_files"].made_from)
     documents = by_name["read.documents"].rows
     if not documents and not by_name["read.quarantine"].rows:
@@ -299,10 +348,25 @@ def _make_one(project: Project, engine: DuckDB, step: Step, documents: int, repo
     with report.step(step.name, documents if first else None) as advance:
         engine.watch = lambda udf, rows: advance(rows) if udf == first else None
         try:
-            step.rows = engine.build(step.name, one.sql, one.model.columns, step.made_from, stream=stream, number=one.model.number)
+            step.rows = engine.build(
+                step.name, one.sql, one.model.columns, step.made_from, stream=stream, number=one.model.number
+            )
         except ModelError as error:
             file = f"sql/{one.model.folder}/{one.model.stem}.sql ({one.model.layer})"
-            raise ModelError([Problem(f"{file}: {p.where}" if p.where == "SQL" else f"{p.where}, called by {file}" if p.where.startswith("UDF") else p.where, p.what, p.fix) for p in error.problems]) from error
+            raise ModelError(
+                [
+                    Problem(
+                        f"{file}: {p.where}"
+                        if p.where == "SQL"
+                        else f"{p.where}, called by {file}"
+                        if p.where.startswith("UDF")
+                        else p.where,
+                        p.what,
+                        p.fix,
+                    )
+                    for p in error.problems
+                ]
+            ) from error
     if one.model.folder == "stages":
         _check_stage(engine, one, step.rows)
 
@@ -313,9 +377,17 @@ def _check_stage(engine: DuckDB, one: Compiled, rows: int) -> None:
         f"select count(distinct id), count(*) filter (where verdict not in ('keep', 'reject', 'quarantine')) from {one.name}"
     )
     if distinct != rows or wrong:
-        raise ModelError(Problem(one.name, f"returned {rows} rows for {distinct} documents, {wrong} with an unknown verdict", "A stage returns each document of {{ input }} once."))
+        raise ModelError(
+            Problem(
+                one.name,
+                f"returned {rows} rows for {distinct} documents, {wrong} with an unknown verdict",
+                "A stage returns each document of {{ input }} once.",
+            )
+        )
 
 
 def tool_versions(engine: DuckDB, project: Project, steps: list[Step]) -> Mapping[str, str]:
     """Return the versions of all tools that any relation of the build depends on."""
-    return dict(sorted({name: version for step in steps for name, version in step.made_from.get("tools", {}).items()}.items()))
+    return dict(
+        sorted({name: version for step in steps for name, version in step.made_from.get("tools", {}).items()}.items())
+    )

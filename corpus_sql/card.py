@@ -7,15 +7,36 @@ from typing import Any
 from corpus_sql.config import Config
 from corpus_sql.engine_duckdb import DuckDB
 
-_SIZES = ((1_000, "n<1K"), (10_000, "1K<n<10K"), (100_000, "10K<n<100K"), (1_000_000, "100K<n<1M"), (10_000_000, "1M<n<10M"), (100_000_000, "10M<n<100M"))
+_SIZES = (
+    (1_000, "n<1K"),
+    (10_000, "1K<n<10K"),
+    (100_000, "10K<n<100K"),
+    (1_000_000, "100K<n<1M"),
+    (10_000_000, "1M<n<10M"),
+    (100_000_000, "10M<n<100M"),
+)
 
 
 def card(config: Config, manifest: dict[str, Any], engine: DuckDB) -> str:
     """Return README.md of a version folder; it depends on nothing but the build."""
-    languages = engine.values("select lang, count(*), sum(n_chars) from outputs.kept join relations.languages using (id) join outputs.finals using (id) group by lang order by 2 desc, 1")
-    licenses = engine.values("select license_spdx, count(*) from outputs.kept join read.documents using (id) group by license_spdx order by 2 desc, 1")
-    sources = engine.values("select source_id, count(*), count(kept.id) from read.documents left join outputs.kept as kept using (id) group by source_id order by source_id")
-    splits = engine.values("select split, count(*) from outputs.kept join " + ("outputs.splits_by_content" if config.values["split"]["method"] == "content_hash" else "outputs.splits_by_group") + " using (id) group by split order by split")
+    languages = engine.values(
+        "select lang, count(*), sum(n_chars) from outputs.kept join relations.languages using (id) join outputs.finals using (id) group by lang order by 2 desc, 1"
+    )
+    licenses = engine.values(
+        "select license_spdx, count(*) from outputs.kept join read.documents using (id) group by license_spdx order by 2 desc, 1"
+    )
+    sources = engine.values(
+        "select source_id, count(*), count(kept.id) from read.documents left join outputs.kept as kept using (id) group by source_id order by source_id"
+    )
+    splits = engine.values(
+        "select split, count(*) from outputs.kept join "
+        + (
+            "outputs.splits_by_content"
+            if config.values["split"]["method"] == "content_hash"
+            else "outputs.splits_by_group"
+        )
+        + " using (id) group by split order by split"
+    )
     n = manifest["n_docs"]
     size = next((name for limit, name in _SIZES if n < limit), "n>100M")
     front = ["---", "license: " + (_license(licenses[0][0]) if len(licenses) == 1 else "other")]
@@ -23,8 +44,20 @@ def card(config: Config, manifest: dict[str, Any], engine: DuckDB) -> str:
         front.append("license_name: several")
     if found := [lang for lang, *_ in languages if lang != "und"]:
         front += ["language:", *(f"- {lang!r}" if lang == "no" else f"- {lang}" for lang in found)]
-    front += ["size_categories:", f"- {size}", "configs:", "- config_name: default", "  data_files:", "  - split: full", '    path: "shard-*.parquet"', "---"]
-    drops = {**manifest["filters"], **{k: v for k, v in manifest["dedup"].items() if k.endswith(("dropped", "decontaminated"))}}
+    front += [
+        "size_categories:",
+        f"- {size}",
+        "configs:",
+        "- config_name: default",
+        "  data_files:",
+        "  - split: full",
+        '    path: "shard-*.parquet"',
+        "---",
+    ]
+    drops = {
+        **manifest["filters"],
+        **{k: v for k, v in manifest["dedup"].items() if k.endswith(("dropped", "decontaminated"))},
+    }
     lines = [
         *front,
         "",

@@ -79,7 +79,10 @@ def check(config_path: Path) -> Found:
     try:
         compiled, found.notices = build.compile_all(project)
         found.models = [(one.name, one.model.layer) for one in compiled]
-        found.udfs = [(name, Path(project.udfs[name].file).name) for name in sorted({n for one in compiled for n in one.functions})]
+        found.udfs = [
+            (name, Path(project.udfs[name].file).name)
+            for name in sorted({n for one in compiled for n in one.functions})
+        ]
         found.problems += _on_nothing(project, compiled)
     except CorpusError as error:
         found.problems += error.problems
@@ -101,7 +104,12 @@ def _on_nothing(project: Project, compiled: list[Compiled]) -> list[Problem]:
                     except ModelError as error:
                         broken.add(name)
                         problems += error.problems
-            shapes = {"documents": raw.DOCUMENTS, "quarantine": raw.QUARANTINE, "files": raw.FILES, "unread_files": build.UNREAD}
+            shapes = {
+                "documents": raw.DOCUMENTS,
+                "quarantine": raw.QUARANTINE,
+                "files": raw.FILES,
+                "unread_files": build.UNREAD,
+            }
             engine.store_many({f"read.{name}": shape for name, shape in shapes.items()}, (), nothing)
             for one in compiled:
                 if broken & {*one.inputs, *one.functions}:

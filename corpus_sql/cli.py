@@ -23,7 +23,9 @@ app = typer.Typer(
 )
 
 ConfigPath = Annotated[Path, typer.Argument(metavar="CONFIG", help="the config file of a project", show_default=False)]
-BuildPath = Annotated[Path, typer.Argument(metavar="BUILD", help="a version folder, corpus/<dataset>/<version>", show_default=False)]
+BuildPath = Annotated[
+    Path, typer.Argument(metavar="BUILD", help="a version folder, corpus/<dataset>/<version>", show_default=False)
+]
 AsJson = Annotated[bool, typer.Option("--json", help="print JSON")]
 
 
@@ -53,7 +55,11 @@ def _version(value: bool) -> None:
 
 
 @app.callback()
-def _root(version: Annotated[bool, typer.Option("--version", callback=_version, is_eager=True, help="print the version")] = False) -> None:
+def _root(
+    version: Annotated[
+        bool, typer.Option("--version", callback=_version, is_eager=True, help="print the version")
+    ] = False,
+) -> None:
     pass
 
 
@@ -71,7 +77,11 @@ def init(
     starting.init(directory, demo)
     config = directory / "corpus.toml"
     print(config)
-    _say(f"next: corpus-sql run {config}" if demo else f"next: put your data in with corpus-sql import, then corpus-sql run {config}")
+    _say(
+        f"next: corpus-sql run {config}"
+        if demo
+        else f"next: put your data in with corpus-sql import, then corpus-sql run {config}"
+    )
 
 
 @app.command("import")
@@ -80,12 +90,28 @@ def import_(
     paths: Annotated[list[Path], typer.Argument(metavar="PATH...", help="files or folders", show_default=False)],
     source: Annotated[str, typer.Option(metavar="ID", help="the source id to give them", show_default=False)],
     config: Annotated[Path, typer.Option(metavar="CONFIG", help="the config file of the project", show_default=False)],
-    license: Annotated[str | None, typer.Option(metavar="SPDX", help="the licence of all of them", show_default=False)] = None,
-    data_class: Annotated[str | None, typer.Option(metavar="CLASS", help="public, licensed, synthetic or self-written", show_default=False)] = None,
+    license: Annotated[
+        str | None, typer.Option(metavar="SPDX", help="the licence of all of them", show_default=False)
+    ] = None,
+    data_class: Annotated[
+        str | None,
+        typer.Option(metavar="CLASS", help="public, licensed, synthetic or self-written", show_default=False),
+    ] = None,
     url: Annotated[str | None, typer.Option(metavar="URL", help="where they came from", show_default=False)] = None,
-    fetched_at: Annotated[str | None, typer.Option(metavar="TIME", help="when, in RFC 3339 UTC", show_default=False)] = None,
-    reviewer: Annotated[str | None, typer.Option(metavar="NAME", help="who has looked at them", show_default=False)] = None,
-    replace: Annotated[bool, typer.Option("--replace", help="let them take the place of the source's earlier files")] = False,
+    fetched_at: Annotated[
+        str | None, typer.Option(metavar="TIME", help="when, in RFC 3339 UTC", show_default=False)
+    ] = None,
+    reviewer: Annotated[
+        str | None, typer.Option(metavar="NAME", help="who has looked at them", show_default=False)
+    ] = None,
+    revision: Annotated[
+        str | None, typer.Option(metavar="REV", help="the upstream commit or release", show_default=False)
+    ] = None,
+    text_field: Annotated[str, typer.Option(metavar="NAME", help="the field that holds the text")] = "text",
+    id_field: Annotated[str, typer.Option(metavar="NAME", help="the field that holds the upstream's own id")] = "id",
+    replace: Annotated[
+        bool, typer.Option("--replace", help="let them take the place of the source's earlier files")
+    ] = False,
 ) -> None:
     """Turn your own files into raw files and a ledger row.
 
@@ -94,8 +120,19 @@ def import_(
     from corpus_sql import importing
 
     for line in importing.import_files(
-        format, paths, source=source, config_path=config, license_spdx=license, data_class=data_class, url=url,
-        fetched_at=fetched_at, reviewer=reviewer, replace=replace,
+        format,
+        paths,
+        source=source,
+        config_path=config,
+        license_spdx=license,
+        data_class=data_class,
+        url=url,
+        fetched_at=fetched_at,
+        reviewer=reviewer,
+        revision=revision,
+        text_field=text_field,
+        id_field=id_field,
+        replace=replace,
     ).lines():
         print(line)
 
@@ -121,10 +158,14 @@ def check(config: ConfigPath, as_json: AsJson = False) -> None:
 @app.command()
 def run(
     config: ConfigPath,
-    threads: Annotated[int | None, typer.Option(min=1, help="how many threads; all cores by default", show_default=False)] = None,
+    threads: Annotated[
+        int | None, typer.Option(min=1, help="how many threads; all cores by default", show_default=False)
+    ] = None,
     memory: Annotated[str, typer.Option(help="how much memory the engine may hold")] = "4GB",
     no_cache: Annotated[bool, typer.Option("--no-cache", help="measure everything anew")] = False,
-    replace: Annotated[bool, typer.Option("--replace", help="let the build take the place of a version that differs")] = False,
+    replace: Annotated[
+        bool, typer.Option("--replace", help="let the build take the place of a version that differs")
+    ] = False,
     plan: Annotated[bool, typer.Option("--plan", help="say what would run and why, and run nothing")] = False,
     emit: Annotated[str, typer.Option(metavar="all|none", help="none: only the hashes, no version folder")] = "all",
 ) -> None:
@@ -136,13 +177,19 @@ def run(
     from corpus_sql.progress import Report
 
     report = Report()
-    outcome = build.run(config, threads=threads, memory=memory, cache=not no_cache, replace=replace, plan=plan, emit=emit, report=report)
+    outcome = build.run(
+        config, threads=threads, memory=memory, cache=not no_cache, replace=replace, plan=plan, emit=emit, report=report
+    )
     for line in shown.outcome(outcome):
         print(line)
 
 
 @app.command()
-def why(build: BuildPath, id: Annotated[str, typer.Argument(metavar="ID", help="<source>:<position>", show_default=False)], as_json: AsJson = False) -> None:
+def why(
+    build: BuildPath,
+    id: Annotated[str, typer.Argument(metavar="ID", help="<source>:<position>", show_default=False)],
+    as_json: AsJson = False,
+) -> None:
     """Tell the story of one document or quarantined line.
 
     Example: corpus-sql why artifacts/corpus/demo/v1 selfwritten-zh:3
@@ -160,7 +207,10 @@ def why(build: BuildPath, id: Annotated[str, typer.Argument(metavar="ID", help="
 @app.command()
 def sql(
     build: BuildPath,
-    query: Annotated[str | None, typer.Argument(metavar="QUERY", help="one statement that reads; left out: a prompt", show_default=False)] = None,
+    query: Annotated[
+        str | None,
+        typer.Argument(metavar="QUERY", help="one statement that reads; left out: a prompt", show_default=False),
+    ] = None,
     format: Annotated[str, typer.Option(metavar="table|csv|json", help="how to print the rows")] = "table",
 ) -> None:
     """Ask a build in SQL.
@@ -184,7 +234,9 @@ def export(
     directory: Annotated[Path, typer.Argument(metavar="DIR", help="a new or empty folder", show_default=False)],
     part_bytes: Annotated[
         int | None,
-        typer.Option(metavar="N", help="decompressed bytes that a file may hold; 512 MiB by default", show_default=False),
+        typer.Option(
+            metavar="N", help="decompressed bytes that a file may hold; 512 MiB by default", show_default=False
+        ),
     ] = None,
 ) -> None:
     """Write a build in a layout that others read; _audit/ is never exported.

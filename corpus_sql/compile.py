@@ -65,9 +65,17 @@ class Compiler:
             sql = self.environment.from_string(model.text).render(context).strip()
             stream = self.environment.from_string(model.stream).render(context) if model.stream else None
         except jinja2.UndefinedError as error:
-            raise ModelError(Problem(relative, f"the template names something unknown: {error}", "See the header of a built-in model for what a template may use.")) from error
+            raise ModelError(
+                Problem(
+                    relative,
+                    f"the template names something unknown: {error}",
+                    "See the header of a built-in model for what a template may use.",
+                )
+            ) from error
         except jinja2.TemplateSyntaxError as error:
-            raise ModelError(Problem(f"{relative}:{error.lineno}", f"the template does not parse: {error.message}")) from error
+            raise ModelError(
+                Problem(f"{relative}:{error.lineno}", f"the template does not parse: {error.message}")
+            ) from error
         if model.folder == "stages":
             sql = self.environment.get_template("verdict.sql").render(stage_sql=sql)
         inputs, functions = references(sql, relative)
@@ -167,7 +175,13 @@ def build_order(
     return order
 
 
-def fingerprint(one: Compiled, inputs: Mapping[str, str], sources: Mapping[str, str], versions: Mapping[str, str], requires: tuple[str, ...]) -> dict[str, Any]:
+def fingerprint(
+    one: Compiled,
+    inputs: Mapping[str, str],
+    sources: Mapping[str, str],
+    versions: Mapping[str, str],
+    requires: tuple[str, ...],
+) -> dict[str, Any]:
     """Return everything a model's result depends on, and its SHA-256 under `fingerprint`.
 
     inputs: relation -> fingerprint; sources: UDF -> hash of its code; versions: tool -> version.

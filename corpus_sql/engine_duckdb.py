@@ -45,7 +45,9 @@ class DamagedWorkFile(DataError):
 class DuckDB:
     """One build's engine. Relations are two-part names; `state` remembers what each was built from."""
 
-    def __init__(self, database: Path, *, threads: int, memory: int, watch: Callable[[str, int], None] = lambda *_: None):
+    def __init__(
+        self, database: Path, *, threads: int, memory: int, watch: Callable[[str, int], None] = lambda *_: None
+    ):
         """Open the work file; raises DamagedWorkFile when it cannot be read, DataError when it cannot be opened.
 
         memory: bytes for DuckDB's own buffers. watch(udf, rows) is called after each batch of a UDF.
@@ -71,13 +73,24 @@ class DuckDB:
         except duckdb.Error as error:
             self.connection.close()
             told = self._told(error)
-            raise told if isinstance(told, DamagedWorkFile) else DataError(
-                Problem(str(database), f"the work file cannot be opened: {_first_line(error)}", "Mend its rights, or point [paths] work elsewhere.")
+            raise (
+                told
+                if isinstance(told, DamagedWorkFile)
+                else DataError(
+                    Problem(
+                        str(database),
+                        f"the work file cannot be opened: {_first_line(error)}",
+                        "Mend its rights, or point [paths] work elsewhere.",
+                    )
+                )
             ) from error
 
     def versions(self, distributions: Iterable[str] = ()) -> dict[str, str]:
         """Return the version of the engine, of Python and of each distribution named."""
-        found = {"duckdb": duckdb.__version__, "python": f"{platform.python_version()}, Unicode {unicodedata.unidata_version}"}
+        found = {
+            "duckdb": duckdb.__version__,
+            "python": f"{platform.python_version()}, Unicode {unicodedata.unidata_version}",
+        }
         for name in distributions:
             found[name] = importlib.metadata.version(name)
         return dict(sorted(found.items()))
@@ -113,17 +126,25 @@ class DuckDB:
         call.__signature__ = inspect.Signature([inspect.Parameter(f"a{i}", kinds) for i in range(len(udf.args))])
         self._functions.append(call)
         try:
-            self.connection.create_function(udf.name, call, list(udf.args), udf.returns, type="arrow", null_handling="special")
+            self.connection.create_function(
+                udf.name, call, list(udf.args), udf.returns, type="arrow", null_handling="special"
+            )
         except duckdb.Error as error:
             raise ModelError(
-                Problem(f"UDF {udf.name} ({Path(udf.file).name})", _first_line(error), "Give it a name and types that the engine knows and does not use itself.")
+                Problem(
+                    f"UDF {udf.name} ({Path(udf.file).name})",
+                    _first_line(error),
+                    "Give it a name and types that the engine knows and does not use itself.",
+                )
             ) from error
 
     def store(self, name: str, schema: pa.Schema, batches: Iterable[pa.RecordBatch], made_from: dict[str, Any]) -> int:
         """Make a relation from Arrow batches, whole or not at all; return its rows."""
         return self.store_many({name: schema}, ((name, batch) for batch in batches), made_from)[name]
 
-    def store_many(self, schemas: dict[str, pa.Schema], batches: Iterable[tuple[str, pa.RecordBatch]], made_from: dict[str, Any]) -> dict[str, int]:
+    def store_many(
+        self, schemas: dict[str, pa.Schema], batches: Iterable[tuple[str, pa.RecordBatch]], made_from: dict[str, Any]
+    ) -> dict[str, int]:
         """Make several relations from one stream of (relation, batch), all whole or none; return the rows of each."""
         rows = dict.fromkeys(schemas, 0)
         with self._transaction():
@@ -140,7 +161,16 @@ class DuckDB:
                 self._remember(name, made_from, rows[name])
         return rows
 
-    def build(self, name: str, sql: str, columns: tuple[tuple[str, str], ...], made_from: dict[str, Any], *, stream: tuple[StreamUdf, dict[str, Any]] | None = None, number: str | None = None) -> int:
+    def build(
+        self,
+        name: str,
+        sql: str,
+        columns: tuple[tuple[str, str], ...],
+        made_from: dict[str, Any],
+        *,
+        stream: tuple[StreamUdf, dict[str, Any]] | None = None,
+        number: str | None = None,
+    ) -> int:
         """Materialise one model, whole or not at all; return its rows.
 
         columns: declared (name, type); the query must give these names in this order, and is cast to these types.
@@ -184,7 +214,9 @@ class DuckDB:
         except DataError as error:
             if str(path) in str(error):  # not the work folder's disk, but that of the build
                 problem = error.problems[0]
-                raise DataError(Problem(str(path), problem.what, "Nothing was published. Free some disk, and run again.")) from error
+                raise DataError(
+                    Problem(str(path), problem.what, "Nothing was published. Free some disk, and run again.")
+                ) from error
             raise
 
     def forget(self, name: str) -> None:
@@ -212,12 +244,18 @@ class DuckDB:
         self.connection.execute(f"delete from {_STATE} where name = ?", [name])
 
     def _remember(self, name: str, made_from: dict[str, Any], rows: int) -> None:
-        self.connection.execute(f"insert into {_STATE} values (?, ?, ?)", [name, json.dumps(made_from, sort_keys=True), rows])
+        self.connection.execute(
+            f"insert into {_STATE} values (?, ?, ?)", [name, json.dumps(made_from, sort_keys=True), rows]
+        )
 
     def _check(self, name: str, declared: list[str], got: list[str]) -> None:
         if list(declared) != list(got):
             raise ModelError(
-                Problem(name, f"declares the columns {', '.join(declared)} but returns {', '.join(got)}", "Make the `-- column:` lines and the select list agree, in order.")
+                Problem(
+                    name,
+                    f"declares the columns {', '.join(declared)} but returns {', '.join(got)}",
+                    "Make the `-- column:` lines and the select list agree, in order.",
+                )
             )
 
     def _batches(self, reader: pa.RecordBatchReader) -> Iterator[pa.RecordBatch]:
@@ -241,11 +279,19 @@ class DuckDB:
         """Say what an error of the engine means: a full disk, a damaged work file, too little memory, or a wrong query."""
         text = _first_line(error)
         if any(sign in text for sign in _DAMAGE):
-            return DamagedWorkFile(Problem(self._folder, f"the work file is damaged: {text}", "It holds only what can be made again: delete it and run again."))
+            return DamagedWorkFile(
+                Problem(
+                    self._folder,
+                    f"the work file is damaged: {text}",
+                    "It holds only what can be made again: delete it and run again.",
+                )
+            )
         if isinstance(error, duckdb.OutOfMemoryException):
             return DataError(Problem("--memory", text, "Give more with --memory."))
         if isinstance(error, duckdb.IOException) or any(sign in text for sign in _DISK):
-            return DataError(Problem(self._folder, text, "Free some disk, or point [paths] work elsewhere, and run again."))
+            return DataError(
+                Problem(self._folder, text, "Free some disk, or point [paths] work elsewhere, and run again.")
+            )
         return ModelError(Problem("SQL", str(error).strip()))
 
     def _arrow_type(self, kind: str, large: bool = False) -> Any:
@@ -300,7 +346,11 @@ def _udf_error(udf: Udf, arrays: list[pa.Array], error: Exception) -> ModelError
             head = f" at {str(arrays[0][row].as_py())[:80]!r}"
             break
     return ModelError(
-        Problem(f"UDF {udf.name} ({Path(udf.file).name})", f"{type(error).__name__}: {error}{head}", "A UDF returns null for what it cannot measure; an exception is a fault of the UDF.")
+        Problem(
+            f"UDF {udf.name} ({Path(udf.file).name})",
+            f"{type(error).__name__}: {error}{head}",
+            "A UDF returns null for what it cannot measure; an exception is a fault of the UDF.",
+        )
     )
 
 

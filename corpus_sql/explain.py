@@ -28,7 +28,11 @@ def open_build(folder: Path) -> duckdb.DuckDBPyConnection:
     folder = Path(folder).resolve()
     if not (folder / "_MANIFEST.json").is_file() or not (folder / "_audit").is_dir():
         raise ConfigError(
-            Problem(str(folder), "this is no build: it has no _MANIFEST.json and _audit/", "Give a version folder, corpus/<dataset>/<version>.")
+            Problem(
+                str(folder),
+                "this is no build: it has no _MANIFEST.json and _audit/",
+                "Give a version folder, corpus/<dataset>/<version>.",
+            )
         )
     connection = duckdb.connect(":memory:")
     run = connection.execute
@@ -81,7 +85,13 @@ def audit(folder: Path, project: Project) -> None:
             rows = found.fetchall()
             if rows:
                 shown = "; ".join(", ".join(f"{n}={v!r}" for n, v in zip(names, row, strict=True)) for row in rows[:3])
-                problems.append(Problem(f"audit {model.stem}", f"{model.summary} It is not so: {shown}{', …' if len(rows) > 3 else ''}", "Nothing was published."))
+                problems.append(
+                    Problem(
+                        f"audit {model.stem}",
+                        f"{model.summary} It is not so: {shown}{', …' if len(rows) > 3 else ''}",
+                        "Nothing was published.",
+                    )
+                )
     if problems:
         raise AuditError(problems)
 
@@ -161,12 +171,20 @@ def _path(pairs: list[dict[str, Any]], start: str, end: str) -> list[dict[str, A
 def _unknown(connection: duckdb.DuckDBPyConnection, id: str) -> Problem:
     """Say which ids there are: the range of the source named, or the sources."""
     source, _, position = id.rpartition(":")
-    ranges = dict(connection.execute("select source_id, sum(lines)::bigint from files where status = 'read' group by all order by all").fetchall())
+    ranges = dict(
+        connection.execute(
+            "select source_id, sum(lines)::bigint from files where status = 'read' group by all order by all"
+        ).fetchall()
+    )
     if source in ranges:
         if position.isdigit() and int(position) < ranges[source] and str(int(position)) == position:
             return Problem(id, "this is a blank line: it holds no document")
-        return Problem(id, "the build has no such line", f"{source} has the lines {source}:0 to {source}:{ranges[source] - 1}.")
-    return Problem(id, "the build has no such source", "An id is <source>:<position>; the sources are " + ", ".join(ranges) + ".")
+        return Problem(
+            id, "the build has no such line", f"{source} has the lines {source}:0 to {source}:{ranges[source] - 1}."
+        )
+    return Problem(
+        id, "the build has no such source", "An id is <source>:<position>; the sources are " + ", ".join(ranges) + "."
+    )
 
 
 def query(folder: Path, text: str) -> duckdb.DuckDBPyConnection:
@@ -179,7 +197,13 @@ def query(folder: Path, text: str) -> duckdb.DuckDBPyConnection:
     if len(statements) != 1:
         raise ConfigError(Problem("query", f"{len(statements)} statements, where one is asked for"))
     if (kind := _what_writes(connection, statements[0])) is not None:
-        raise ConfigError(Problem("query", f"a statement that can write ({kind}); a build is only read", "Ask with select, from, describe or summarize."))
+        raise ConfigError(
+            Problem(
+                "query",
+                f"a statement that can write ({kind}); a build is only read",
+                "Ask with select, from, describe or summarize.",
+            )
+        )
     return connection
 
 

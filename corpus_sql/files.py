@@ -63,7 +63,11 @@ def locked(folder: Path) -> Iterator[None]:
             fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except BlockingIOError:
             raise ConfigError(
-                Problem(str(folder), "another run is working here", "Wait for it, or give this run another folder ([paths] work) and version.")
+                Problem(
+                    str(folder),
+                    "another run is working here",
+                    "Wait for it, or give this run another folder ([paths] work) and version.",
+                )
             ) from None
         yield
     finally:

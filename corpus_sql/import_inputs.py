@@ -1,40 +1,38 @@
-"""What `import` reads: files and folders of the formats jsonl, parquet and text, record by record.
+"""What `import` and `fetch` read: files of all formats, record by record. The one table of formats.
 
 A record is what a file says, before anything of it is renamed or added; a `Bad` is a place that cannot be read. Each
-reader holds one record, or one batch of a Parquet file, at a time.
+reader (corpus_sql/convert_*.py) holds one record, or one batch of a Parquet file, at a time.
 """
 
 from __future__ import annotations
 
-import base64
-import datetime
-import decimal
-import gzip
 import hashlib
-import io
-import json
-import math
 import os
-import zlib
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field
+from functools import partial
 from pathlib import Path
-from typing import Any, BinaryIO, NamedTuple
+from typing import Any, NamedTuple
 
-import pyarrow as pa
-import pyarrow.parquet as pq
-
-from corpus_sql import raw_fields, raw_line
+from corpus_sql import packed
 from corpus_sql.errors import ConfigError, Problem
+from corpus_sql.packed import Limits
 
-# Names that a folder is searched for; a file that is named itself may be called anything
+# Names that a folder or an archive is searched for; a file that is named itself may be called anything
 SUFFIXES = {
     "jsonl": (".jsonl", ".ndjson", ".jsonl.gz", ".ndjson.gz", ".jsonl.zst", ".ndjson.zst"),
+    "json": (".json", ".json.gz", ".json.zst"),
     "parquet": (".parquet",),
+    "csv": (".csv", ".csv.gz", ".csv.zst"),
+    "tsv": (".tsv", ".tsv.gz", ".tsv.zst"),
     "text": (".txt", ".md"),
+    "lines": (".txt", ".txt.gz", ".txt.zst"),
+    "markdown": (".md", ".markdown"),
+    "html": (".html", ".htm", ".xhtml"),
+    "warc": (".warc", ".warc.gz", ".arc", ".arc.gz"),
+    "wet": (".wet", ".wet.gz"),
 }
-_BOM = b"\xef\xbb\xbf"
-# The reasons of raw_line that concern the line as JSON, not its fields
-_UNREADABLE = ("invalid_utf8", "invalid_json", "too_deep", "lone_surrogate", "not_an_object", "duplicate_key")
+WHOLE = ("text", "markdown", "html")  # one document a file
 
 
 class Input(NamedTuple):
@@ -51,17 +49,26 @@ class Record(NamedTuple):
     fields: dict[str, Any]
 
 
-class Bad(NamedTuple):
-    """A line, row or file (number None) that cannot be read, and why."""
+@dataclass(frozen=True)
+class Bad:
+    """A line, row or file (number None) that cannot be read, and why. line: its bytes, where it is one line."""
 
     number: int | None
     what: str
+    line: bytes | None = field(default=None, compare=False)
 
 
 class Blank(NamedTuple):
     """A line with nothing on it."""
 
     number: int
+
+
+class Other(NamedTuple):
+    """A record that is no document by its kind, such as a WARC record of type request."""
+
+    number: int
+    what: str
 
 
 def find(kind: str, paths: list[Path]) -> tuple[list[Input], list[str]]:
@@ -124,105 +131,43 @@ def fingerprint(path: Path) -> tuple[str, int]:
         return hashlib.file_digest(file, "sha256").hexdigest(), os.fstat(file.fileno()).st_size
 
 
-def records(kind: str, path: Path, max_bytes: int) -> Iterator[Record | Bad | Blank]:
-    """Read one file. max_bytes: of a line or of a text, more is Bad."""
+def records(
+    kind: str, path: Path, max_bytes: int, limits: Limits | None = None
+) -> Iterator[Record | Bad | Blank | Other]:
+    """Read one file. max_bytes: of a line or of a text, more is Bad. limits: None for a file that is trusted.
+
+    Raises packed.Refused where the limits are reached, ConfigError where a format's library is not installed.
+    """
     try:
-        yield from {"jsonl": _jsonl, "parquet": _parquet, "text": _text}[kind](path, max_bytes)
-    except (OSError, EOFError, zlib.error, pa.ArrowException, UnicodeDecodeError) as error:
+        yield from _reader(kind)(path, max_bytes, limits)
+    except packed.DAMAGED as error:
         reason = error.strerror if isinstance(error, OSError) and error.strerror else str(error)
         yield Bad(None, f"cannot be read: {reason}")
 
 
-def _open(path: Path) -> BinaryIO:
-    """Open a plain, gzip or zstd file, told apart by their first bytes."""
-    with open(path, "rb") as file:
-        head = file.read(4)
-    if head == b"\x28\xb5\x2f\xfd":
-        # pyarrow notices a truncated frame, python-zstandard does not
-        return io.BufferedReader(pa.CompressedInputStream(pa.OSFile(str(path)), "zstd"), 1 << 20)
-    if head[:2] == b"\x1f\x8b":
-        return io.BufferedReader(gzip.open(path), 1 << 20)
-    return open(path, "rb", buffering=1 << 20)
+def _reader(kind: str) -> Callable[..., Iterator[Record | Bad | Blank | Other]]:
+    """Return what reads a format; its module is loaded when it is needed."""
+    match kind:
+        case "jsonl" | "json":
+            from corpus_sql import convert_json
 
+            return convert_json.jsonl if kind == "jsonl" else convert_json.array
+        case "parquet" | "csv" | "tsv":
+            from corpus_sql import convert_tables
 
-def _jsonl(path: Path, max_bytes: int) -> Iterator[Record | Bad | Blank]:
-    with _open(path) as file:
-        number = 0
-        while line := file.readline(max_bytes + 2):
-            number += 1
-            if number == 1:
-                line = line.removeprefix(_BOM)
-            if len(line.rstrip(b"\r\n")) > max_bytes:
-                while line and not line.endswith(b"\n"):
-                    line = file.readline(1 << 20)
-                yield Bad(number, f"is longer than {max_bytes} bytes (max_line_bytes of the config)")
-                continue
-            line = line.removesuffix(b"\n").removesuffix(b"\r")
-            yield Blank(number) if not line.strip(b" \t\r") else _line(number, line)
+            return (
+                convert_tables.parquet if kind == "parquet" else partial(convert_tables.separated, tabs=kind == "tsv")
+            )
+        case "text" | "markdown" | "lines":
+            from corpus_sql import convert_text
 
+            return convert_text.by_line if kind == "lines" else convert_text.whole
+        case "html":
+            from corpus_sql import convert_html
 
-def _line(number: int, line: bytes) -> Record | Bad:
-    """Let the reader of raw lines judge whether this is JSON; what fields it has is for the import to judge."""
-    fault = raw_line.parse(line, "")
-    if isinstance(fault, raw_fields.Fault) and fault.reason in _UNREADABLE:
-        return Bad(number, f"{fault.reason}: {fault.detail}")
-    try:
-        # the standard library keeps integers of any length
-        return Record(number, json.loads(line.decode(), parse_float=_finite))
-    except (ValueError, RecursionError) as error:
-        return Bad(number, str(error))
+            return convert_html.read
+        case "warc" | "wet":
+            from corpus_sql import convert_warc
 
-
-def _finite(digits: str) -> float:
-    value = float(digits)
-    if math.isinf(value):
-        raise ValueError("holds a number that is larger than any double")
-    return value
-
-
-def _text(path: Path, max_bytes: int) -> Iterator[Record | Bad]:
-    size = path.stat().st_size
-    if size > max_bytes:
-        yield Bad(None, f"has {size} bytes, more than {max_bytes} (max_line_bytes of the config)")
-        return
-    content = path.read_bytes().removeprefix(_BOM)
-    try:
-        yield Record(None, {"text": content.decode("utf-8")})
-    except UnicodeDecodeError as error:
-        line = content.count(b"\n", 0, error.start) + 1
-        yield Bad(None, f"is not UTF-8: byte {error.start} (0x{content[error.start]:02x}), on line {line}")
-
-
-def _parquet(path: Path, max_bytes: int) -> Iterator[Record | Bad]:
-    number = 0
-    with pq.ParquetFile(path, pre_buffer=False) as file:
-        names = file.schema_arrow.names
-        if twice := [name for i, name in enumerate(names) if name in names[:i]]:
-            yield Bad(None, f"has the column {twice[0]} twice")
-            return
-        for batch in file.iter_batches(batch_size=256, use_threads=False):
-            for row in batch.to_pylist(maps_as_pydicts=None):
-                number += 1
-                yield Record(number, {name: _plain(value) for name, value in row.items()})
-
-
-def _plain(value: Any) -> Any:
-    """Return a value that JSON can hold: times in ISO 8601 (UTC as Z), decimals as text, bytes as base64."""
-    match value:
-        case datetime.datetime() if value.tzinfo is not None:
-            return value.astimezone(datetime.UTC).replace(tzinfo=None).isoformat() + "Z"
-        case datetime.datetime() | datetime.date() | datetime.time():
-            return value.isoformat()
-        case datetime.timedelta():
-            return value.total_seconds()
-        case decimal.Decimal():
-            return str(value)
-        case bytes():
-            return base64.b64encode(value).decode()
-        case float() if not math.isfinite(value):
-            return None  # JSON has no form for NaN and the infinities
-        case dict():
-            return {key: _plain(item) for key, item in value.items()}
-        case list() | tuple():
-            return [_plain(item) for item in value]
-    return value
+            return convert_warc.read
+    raise KeyError(kind)

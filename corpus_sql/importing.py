@@ -22,7 +22,7 @@ from corpus_sql import import_documents, import_inputs, ledger, spdx, writing_ra
 from corpus_sql.config import Config
 from corpus_sql.errors import ConfigError, DataError, Problem, RefusedError
 from corpus_sql.import_documents import Fields
-from corpus_sql.import_inputs import Bad, Blank, Input, Record
+from corpus_sql.import_inputs import Bad, Blank, Input, Other, Record
 from corpus_sql.ledger import LedgerFile, Source, Upstream
 from corpus_sql.project import open_project
 from corpus_sql.validation import did_you_mean, shown
@@ -92,7 +92,7 @@ def import_files(
 ) -> Imported:
     """Write the raw files of a source and its ledger row from files of a format.
 
-    format: jsonl (plain, gzip or zstd), parquet, or text (one document a file). paths: files and folders. text_field:
+    format: a key of import_inputs.SUFFIXES. paths: files and folders. text_field:
     the field that becomes `text`. id_field: the field that becomes `source_record_id` where there is none; "" for none.
     license_spdx, data_class, url, reviewer, revision: of the ledger row; what is None is taken from the present
     row, the licence also from a field `license_spdx` that says the same everywhere. fetched_at: an RFC 3339 time or a
@@ -112,7 +112,7 @@ def import_files(
         raise ConfigError(Problem("import", f"there is no format {shown(format)}", did_you_mean(format, FORMATS)))
     inputs, passed_over = import_inputs.find(format, [Path(one) for one in paths])
     row = _row(source, present, license_spdx, data_class, url, reviewer, revision, inputs)
-    if row.license_spdx is None and format != "text":
+    if row.license_spdx is None and format not in import_inputs.WHOLE:
         row = dataclasses.replace(row, license_spdx=_first_license(format, inputs, config))
     time, problems = import_documents.time(fetched_at)
     problems += _asked_for(row, text_field, id_field, format)
@@ -217,7 +217,7 @@ def _asked_for(row: Source, text_field: str, id_field: str, format: str) -> list
         fix = 'Lower-case letters, digits, ".", "_" and "-", beginning with a letter or digit.'
         problems.append(Problem("--source", what, fix))
     if not row.license_spdx:
-        has = "" if format == "text" else ", and the first document has no license_spdx"
+        has = "" if format in import_inputs.WHOLE else ", and the first document has no license_spdx"
         fix = "Name the SPDX licence of the documents, such as --license CC0-1.0."
         problems.append(Problem("--license", f"is not given{has}", fix))
     elif wrong := spdx.problem(row.license_spdx):
@@ -254,6 +254,7 @@ class _Done:
     repeated: int = 0
     dated: int = 0  # documents that came without a time
     retrieved: str = ""  # the latest day of all documents
+    others: dict[str, int] = dataclasses.field(default_factory=dict)  # what was no document by its kind -> how many
 
 
 def _convert(
@@ -270,6 +271,9 @@ def _convert(
     for one, record in _all(format, inputs, config):
         if isinstance(record, Blank):
             done.blank += 1
+            continue
+        if isinstance(record, Other):
+            done.others[record.what] = done.others.get(record.what, 0) + 1
             continue
         try:
             document = import_documents.document(one, record, fields)
@@ -301,7 +305,7 @@ def _convert(
     return done
 
 
-def _all(format: str, inputs: list[Input], config: Config) -> Iterator[tuple[Input, Record | Bad | Blank]]:
+def _all(format: str, inputs: list[Input], config: Config) -> Iterator[tuple[Input, Record | Bad | Blank | Other]]:
     for one in inputs:
         for record in import_inputs.records(format, one.path, config.max_line_bytes):
             yield one, record
@@ -315,6 +319,8 @@ def _notes(source: str, config: Config, fields: Fields, done: _Done, state: str)
     if state == "unchanged":
         yield f"{source} is imported already, with the same content: nothing to do"
         return
+    for what, count in done.others.items():
+        yield f"passed over: {_count(count, what)}"
     if done.dated:
         got = _count(done.dated, "document")
         yield f"{got} without a time of fetching got {fields.day}; --fetched-at says another"

@@ -16,7 +16,15 @@ from corpus_sql.shards import Shard
 
 FILTERS = ("lang", "gopher", "repetition", "ppl")
 DEDUP = {"exact_dedup": "exact_dropped", "near_dedup": "near_dropped", "decontaminate": "decontaminated"}
-PII = {"email": "emails", "phone": "phones", "card": "cards", "ip": "ips", "key": "keys", "aadhaar": "aadhaar", "pan": "pan"}
+PII = {
+    "email": "emails",
+    "phone": "phones",
+    "card": "cards",
+    "ip": "ips",
+    "key": "keys",
+    "aadhaar": "aadhaar",
+    "pan": "pan",
+}
 
 
 def manifest(

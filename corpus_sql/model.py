@@ -53,7 +53,10 @@ class Model:
 def parse(relative: str, path: Path, layer: str) -> Model:
     """Read one model file; raises ModelError with every problem of its header."""
     folder, stem = Path(relative).parts[1], Path(relative).stem
-    text = path.read_text("utf-8")
+    try:
+        text = path.read_text("utf-8")
+    except UnicodeDecodeError as error:
+        raise ModelError(Problem(relative, f"byte {error.start} is not UTF-8", "Save the file as UTF-8.")) from None
     problems = []
     if not _NAME.match(stem):
         problems.append(Problem(relative, f"the name {stem!r} is no relation name", "Use a-z, 0-9 and _ only."))
@@ -65,7 +68,9 @@ def parse(relative: str, path: Path, layer: str) -> Model:
     first = re.match(rf"^-- {re.escape(stem)}: (\S.*)$", header[0]) if header else None
     if not first:
         problems.append(
-            Problem(f"{relative}:1", "the file does not begin with its name and a sentence", f"Begin with `-- {stem}: …`.")
+            Problem(
+                f"{relative}:1", "the file does not begin with its name and a sentence", f"Begin with `-- {stem}: …`."
+            )
         )
     found: dict[str, list[str]] = {key: [] for key in _KEYS}
     for number, line in enumerate(header[1:], 2):
@@ -76,7 +81,9 @@ def parse(relative: str, path: Path, layer: str) -> Model:
         if key in found:
             found[key].append(value.strip())
         elif near := difflib.get_close_matches(key, _KEYS, 1, 0.75):
-            problems.append(Problem(f"{relative}:{number}", f"unknown header key {key!r}", f"Did you mean {near[0]!r}?"))
+            problems.append(
+                Problem(f"{relative}:{number}", f"unknown header key {key!r}", f"Did you mean {near[0]!r}?")
+            )
     columns, docs = [], {}
     for value in found["column"]:
         match = re.match(r"^(\w+) ([^|]+?)(?: \| (.*))?$", value)
@@ -88,7 +95,9 @@ def parse(relative: str, path: Path, layer: str) -> Model:
     if folder == "stages":
         columns = list(STAGE_COLUMNS)
     elif folder in BUILDS and not columns:
-        problems.append(Problem(relative, "no `-- column: name TYPE | meaning` line", "Declare every column, in order."))
+        problems.append(
+            Problem(relative, "no `-- column: name TYPE | meaning` line", "Declare every column, in order.")
+        )
     if problems:
         raise ModelError(problems)
     return Model(

@@ -103,8 +103,6 @@ _MASKED = re.compile(r"x{6}|X{6}|\*{3}|\.{3}|0{12}|1234567890abcdef|(?i:your|pla
 _UUID = re.compile(r"[0-9a-fA-F]{8}(?:-[0-9a-fA-F]{4}){3}-[0-9a-fA-F]{12}")
 
 
-
-
 def _spelled(source: str) -> str:
     return source.replace(r"\W", "[A-Za-z0-9_-]").replace(r"\H", "[0-9a-f]")
 

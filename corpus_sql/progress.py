@@ -34,7 +34,13 @@ class Report:
         start = time.perf_counter()
         try:
             if self.console.is_terminal and sys.stderr.isatty():
-                columns = (TextColumn("{task.description:<24}"), BarColumn(24), TextColumn("{task.completed:>12,.0f}"), _Rate(), TimeRemainingColumn(compact=True))
+                columns = (
+                    TextColumn("{task.description:<24}"),
+                    BarColumn(24),
+                    TextColumn("{task.completed:>12,.0f}"),
+                    _Rate(),
+                    TimeRemainingColumn(compact=True),
+                )
                 with Progress(*columns, console=self.console, transient=True) as bar:
                     task = bar.add_task(name, total=total, unit=unit)
                     yield lambda n: bar.advance(task, n)

@@ -30,9 +30,16 @@ def builtin() -> Path:
     return packed if packed.is_dir() else package.parent
 
 
-@cache
 def load_udf_file(path: Path) -> ModuleType:
-    """Load a UDF file by its path under a private module name; nothing named `udfs` becomes importable."""
+    """Load a UDF file by its path under a private module name; nothing named `udfs` becomes importable.
+
+    A file that has changed since is loaded again, so that a session that goes on runs what stands there.
+    """
+    return _load(path, path.stat().st_mtime_ns)
+
+
+@cache
+def _load(path: Path, _changed: int) -> ModuleType:
     name = f"corpus_sql._udfs.{path.stem}_{hashlib.sha256(str(path).encode()).hexdigest()[:8]}"
     spec = importlib.util.spec_from_file_location(name, path)
     module = importlib.util.module_from_spec(spec)
@@ -90,9 +97,7 @@ def open_project(config_path: Path) -> Project:
                 problems += error.problems
     if problems:
         raise ModelError(problems)
-    stage_keys = {
-        model.stem: set(model.config_keys) for model in models.values() if model.folder == "stages"
-    }
+    stage_keys = {model.stem: set(model.config_keys) for model in models.values() if model.folder == "stages"}
     config = config_module.load(config_path, stage_keys=stage_keys, default=builtin() / "configs" / "default.toml")
     return Project(
         config=config,
@@ -129,11 +134,19 @@ def _udfs(files: dict[str, Path]) -> dict[str, Udf | StreamUdf]:
                 continue
             if not one.name.startswith(path.stem + "_"):
                 problems.append(
-                    Problem(relative, f"the UDF {one.name} does not begin with the name of its file", f"Call it {path.stem}_{one.name}.")
+                    Problem(
+                        relative,
+                        f"the UDF {one.name} does not begin with the name of its file",
+                        f"Call it {path.stem}_{one.name}.",
+                    )
                 )
             elif one.name in found:
                 problems.append(
-                    Problem(relative, f"the UDF {one.name} is defined in {Path(found[one.name].file).name} as well", "Rename one of the two.")
+                    Problem(
+                        relative,
+                        f"the UDF {one.name} is defined in {Path(found[one.name].file).name} as well",
+                        "Rename one of the two.",
+                    )
                 )
             found[one.name] = one
     if problems:
@@ -141,9 +154,13 @@ def _udfs(files: dict[str, Path]) -> dict[str, Udf | StreamUdf]:
     return found
 
 
-@cache
 def code_hash(file: Path) -> str:
     """Return the SHA-256 over a Python file and the modules of this package that it imports, followed through."""
+    return _code_hash(file, file.stat().st_mtime_ns)
+
+
+@cache
+def _code_hash(file: Path, _changed: int) -> str:
     package = Path(__file__).parent
     digest, waiting, seen = hashlib.sha256(), [file], set()
     while waiting:

@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from corpus_sql import __version__, card, explain, manifest, shards
+from corpus_sql import __version__, card, explain, manifest, model_files, resources, shards
 from corpus_sql.config import Config
 from corpus_sql.engine_duckdb import DuckDB
 from corpus_sql.errors import AuditError, ConfigError, DataError, Problem
@@ -20,6 +20,7 @@ from corpus_sql.files import publish, sync, write
 from corpus_sql.progress import Report
 from corpus_sql.project import Project, builtin
 from corpus_sql.resources import sha256_file
+from corpus_sql.template_uses import uses
 
 if TYPE_CHECKING:
     from corpus_sql.build import Step
@@ -48,13 +49,28 @@ class Written:
     languages: list[tuple] = field(default_factory=list)
 
 
-def write_folder(project: Project, config: Config, engine: DuckDB, steps: list[Step], *, emit: str, report: Report, notices: list[str]) -> Written:
+def write_folder(
+    project: Project,
+    config: Config,
+    engine: DuckDB,
+    steps: list[Step],
+    *,
+    emit: str,
+    report: Report,
+    notices: list[str],
+) -> Written:
     """Write shards, manifest and _audit/ into the hidden building folder; with emit none, only compute the hashes."""
     final = config.corpus / config.dataset / config.version
     hashes = _hashes(engine, None)
     if emit == "none":
         kept = engine.values("select count(*) from outputs.kept")[0][0]
-        found = {"dataset": config.dataset, "version": config.version, "n_docs": kept, "config_sha256": config.sha256, **hashes}
+        found = {
+            "dataset": config.dataset,
+            "version": config.version,
+            "n_docs": kept,
+            "config_sha256": config.sha256,
+            **hashes,
+        }
         folder = final.parent / "reports" / config.version
         folder.mkdir(parents=True, exist_ok=True)
         write(folder / "hashes.json", manifest.dumps(found))
@@ -84,7 +100,12 @@ def write_folder(project: Project, config: Config, engine: DuckDB, steps: list[S
             coverage = {}
             for step in steps:
                 if step.name.startswith("measures."):
-                    engine.export(f"select * from {step.name}", step.compiled.model.columns, "id", audit / "measures" / f"{step.compiled.model.stem}.parquet")
+                    engine.export(
+                        f"select * from {step.name}",
+                        step.compiled.model.columns,
+                        "id",
+                        audit / "measures" / f"{step.compiled.model.stem}.parquet",
+                    )
                     coverage[step.compiled.model.stem] = _coverage(engine, step)
             hashes = _hashes(engine, audit / "hashes.u64")
         _write_compiled(steps, audit / "compiled")
@@ -102,7 +123,13 @@ def write_folder(project: Project, config: Config, engine: DuckDB, steps: list[S
         _write_sums(building)
     except OSError as error:
         shutil.rmtree(building, ignore_errors=True)
-        raise DataError(Problem(str(error.filename or building), f"cannot be written: {error.strerror}", "Nothing was published. Free some disk or mend the rights, and run again.")) from error
+        raise DataError(
+            Problem(
+                str(error.filename or building),
+                f"cannot be written: {error.strerror}",
+                "Nothing was published. Free some disk or mend the rights, and run again.",
+            )
+        ) from error
     except BaseException:
         shutil.rmtree(building, ignore_errors=True)
         raise
@@ -114,11 +141,16 @@ def finish(config: Config, written: Written, final: Path, *, replace: bool, repo
     if written.building is None:
         return "hashes"
     if final.exists():
-        same = (final / "_MANIFEST.json").is_file() and (final / "_MANIFEST.json").read_bytes() == (written.building / "_MANIFEST.json").read_bytes()
+        same = (final / "_MANIFEST.json").is_file() and (final / "_MANIFEST.json").read_bytes() == (
+            written.building / "_MANIFEST.json"
+        ).read_bytes()
         if same and replace:  # the same shards, but perhaps other tables beside them
-            same = (final / "_audit/build.json").is_file() and (final / "_audit/build.json").read_bytes() == (written.building / "_audit/build.json").read_bytes()
+            same = (final / "_audit/build.json").is_file() and (final / "_audit/build.json").read_bytes() == (
+                written.building / "_audit/build.json"
+            ).read_bytes()
         whole = same and all(
-            (final / one["name"]).is_file() and sha256_file(final / one["name"]) == one["sha256"] for one in written.manifest["shards"]
+            (final / one["name"]).is_file() and sha256_file(final / one["name"]) == one["sha256"]
+            for one in written.manifest["shards"]
         )
         if whole:
             shutil.rmtree(written.building)
@@ -127,7 +159,11 @@ def finish(config: Config, written: Written, final: Path, *, replace: bool, repo
             shutil.rmtree(written.building)
             why = "its shards are damaged" if same else "this build comes out different"
             raise ConfigError(
-                Problem(str(final), f"the version {config.version} is there already, and {why}", "Give the build another version in the config, or let it take the place of the old one with --replace.")
+                Problem(
+                    str(final),
+                    f"the version {config.version} is there already, and {why}",
+                    "Give the build another version in the config, or let it take the place of the old one with --replace.",
+                )
             )
     publish(written.building, final)
     written.building = final
@@ -158,7 +194,9 @@ def _counts(engine: DuckDB, pii: str) -> dict[str, Any]:
 
     return {
         "rejected": pairs("select stage, count(*) from outputs.decisions where verdict = 'reject' group by stage"),
-        "quarantined": pairs("select reason, count(*) from outputs.decisions where verdict = 'quarantine' group by reason"),
+        "quarantined": pairs(
+            "select reason, count(*) from outputs.decisions where verdict = 'quarantine' group by reason"
+        ),
         "blank": int(engine.values("select coalesce(sum(blank), 0) from read.files")[0][0]),
         "pii": pairs(f"select kind, count(*) from ({pii}) as pii join outputs.kept using (id) group by kind"),
     }
@@ -171,19 +209,52 @@ def _coverage(engine: DuckDB, step: Step) -> dict[str, int]:
     return dict(zip(columns, engine.values(f"select {counts} from {step.name}")[0], strict=True))
 
 
-def _build_json(project: Project, config: Config, steps: list[Step], hashes: dict[str, str], coverage: dict, notices: list[str]) -> dict[str, Any]:
+def _build_json(
+    project: Project, config: Config, steps: list[Step], hashes: dict[str, str], coverage: dict, notices: list[str]
+) -> dict[str, Any]:
     return {
         "corpus_sql": __version__,
         "dataset": config.dataset,
         "version": config.version,
         "hash_chain": {**hashes, "filter_config_sha256": config.sha256},
         "config": config.values,
-        "relations": {step.name: {**step.made_from, "layer": step.compiled.model.layer if step.compiled else "reader"} for step in steps},
-        "tools": dict(sorted({name: version for step in steps for name, version in step.made_from.get("tools", {}).items()}.items())),
+        "relations": {step.name: _relation(project, step) for step in steps},
+        "model_files": _model_files(config),
+        "tools": dict(
+            sorted(
+                {name: version for step in steps for name, version in step.made_from.get("tools", {}).items()}.items()
+            )
+        ),
         "replaced": list(project.replaced),
         "coverage": coverage,
         "notices": notices,
     }
+
+
+def _relation(project: Project, step: Step) -> dict[str, Any]:
+    """What a relation was made from, apart as far as two builds may differ in it: template, config keys, code, tools."""
+    if step.compiled is None:
+        return {**step.made_from, "layer": "reader"}
+    used = uses(step.compiled.model, project.macros)
+    found = {
+        "layer": step.compiled.model.layer,
+        "template": used.template,
+        "config": list(used.keys),
+        "rules": list(used.rules),
+    }
+    return {**step.made_from, **found}
+
+
+def _model_files(config: Config) -> dict[str, str]:
+    """The files that models read, by the config key that decides them: SHA-256, or `script` for no language model."""
+    found = {
+        "lang.model": model_files.find_language_model(
+            config.values["lang"], config.path.resolve().parent, config.path.name
+        )[0]
+    }
+    if "decontaminate" in config.stages:
+        found["decontaminate.protected"] = resources.add(config.protected_files())
+    return found
 
 
 def _run_json(report: Report) -> dict[str, Any]:
@@ -205,12 +276,16 @@ def _write_compiled(steps: list[Step], folder: Path) -> None:
             path = folder / model.folder / f"{model.stem}.sql"
             path.parent.mkdir(parents=True, exist_ok=True)
             digest = hashlib.sha256(model.text.encode()).hexdigest()
-            write(path, f"-- sql/{model.folder}/{model.stem}.sql, {model.layer}, sha256 {digest}\n{step.compiled.sql}\n")
+            write(
+                path, f"-- sql/{model.folder}/{model.stem}.sql, {model.layer}, sha256 {digest}\n{step.compiled.sql}\n"
+            )
 
 
 def _write_sums(building: Path) -> None:
     """SHA256SUMS in the form of sha256sum, over every file but itself, in byte order of the paths."""
-    files = sorted((p for p in building.rglob("*") if p.is_file()), key=lambda p: os.fsencode(p.relative_to(building).as_posix()))
+    files = sorted(
+        (p for p in building.rglob("*") if p.is_file()), key=lambda p: os.fsencode(p.relative_to(building).as_posix())
+    )
     lines = [f"{sha256_file(path)}  {path.relative_to(building).as_posix()}\n" for path in files]
     for path in files:
         sync(path)
@@ -222,4 +297,10 @@ def _check_disk(engine: DuckDB, folder: Path) -> None:
     (chars,) = engine.values("select coalesce(sum(n_chars), 0) from read.documents")[0]
     free = shutil.disk_usage(folder).free
     if free < chars // 3:
-        raise AuditError(Problem(str(folder), f"{free >> 20} MiB free, about {chars // 3 >> 20} MiB needed for the shards", "Free some disk and run again; what was measured is kept."))
+        raise AuditError(
+            Problem(
+                str(folder),
+                f"{free >> 20} MiB free, about {chars // 3 >> 20} MiB needed for the shards",
+                "Free some disk and run again; what was measured is kept.",
+            )
+        )

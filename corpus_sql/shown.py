@@ -44,7 +44,9 @@ def number(value: float) -> str:
 def outcome(found: Outcome) -> Iterator[str]:
     """What a run says last."""
     if found.status == "planned":
-        yield from table(("relation", "", ""), [(s.name, "reuse" if not s.why else "run", s.why) for s in found.steps], left=3)
+        yield from table(
+            ("relation", "", ""), [(s.name, "reuse" if not s.why else "run", s.why) for s in found.steps], left=3
+        )
         yield ""
         sizes = ", ".join(f"{key} {size / (1 << 30):.2f} GiB" for key, size in found.estimate.items())
         yield f"disk, at most about: {sizes}"
@@ -129,8 +131,12 @@ def _hit(hit: dict[str, Any]) -> str:
 def _bytes(raw: bytes, limit: int = 400) -> str:
     """Show bytes as text where they are text, with escapes where a terminal would act on them."""
     head = raw[:limit]
-    shown = "".join(c if c.isprintable() else c.encode("unicode_escape").decode() for c in head.decode("utf-8", "backslashreplace"))
-    return shown + (f" … ({len(raw):,} bytes, sha256 {hashlib.sha256(raw).hexdigest()[:12]}…)" if len(raw) > limit else "")
+    shown = "".join(
+        c if c.isprintable() else c.encode("unicode_escape").decode() for c in head.decode("utf-8", "backslashreplace")
+    )
+    return shown + (
+        f" … ({len(raw):,} bytes, sha256 {hashlib.sha256(raw).hexdigest()[:12]}…)" if len(raw) > limit else ""
+    )
 
 
 def story_dict(found: Story) -> dict[str, Any]:

@@ -26,7 +26,12 @@ def shared(*parts: str) -> Path:
 
 def raw_line(text: str, **fields: object) -> bytes:
     """One raw document as a JSON line, without its line end."""
-    document = {"url": "https://example.org/a", "fetched_at": "2026-01-02T03:04:05Z", "license_spdx": "CC0-1.0", "text": text} | fields
+    document = {
+        "url": "https://example.org/a",
+        "fetched_at": "2026-01-02T03:04:05Z",
+        "license_spdx": "CC0-1.0",
+        "text": text,
+    } | fields
     return json.dumps(document, ensure_ascii=False).encode()
 
 
@@ -46,7 +51,9 @@ class Corpus:
     def version(self) -> Path:
         return self.folder / "artifacts" / "corpus" / "t" / "v1"
 
-    def source(self, source_id: str, lines: list[bytes | str], *, parts: int = 1, frames: int = 1, day: str = "20260102") -> None:
+    def source(
+        self, source_id: str, lines: list[bytes | str], *, parts: int = 1, frames: int = 1, day: str = "20260102"
+    ) -> None:
         """Write raw lines (a str is a text to be wrapped) as parts of so many frames, and the ledger row."""
         lines = [raw_line(line) if isinstance(line, str) else line for line in lines]
         files = []
