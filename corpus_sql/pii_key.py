@@ -29,7 +29,7 @@ TOKENS = (
     ("Slack", r"https://hooks\.slack\.com/(?:services|workflows|triggers)/[A-Za-z0-9+/_-]{20,}"),
     ("Discord", r"https://(?:[a-z]+\.)?discord(?:app)?\.com/api/(?:v[0-9]+/)?webhooks/[0-9]{15,20}/\W{30,}"),
     ("Teams", r"https://[a-z0-9-]+\.webhook\.office\.com/webhookb2/[A-Za-z0-9@/_-]{40,}"),
-    ("Telegram", r"[0-9]{8,10}:\W{35}"),
+    ("Telegram", r"[0-9]{8,10}:\W{33,37}"),
     ("Stripe", r"(?:sk|rk)_(?:live|test|prod)_[A-Za-z0-9]{10,}", r"whsec_[A-Za-z0-9+/]{24,}={0,2}"),
     ("Square, Shopify", r"sq0[a-z]{3}-\W{22,43}", r"EAAA\W{60}", r"shp(?:at|ca|pa|ss|ua|tka)_[A-Fa-f0-9]{32}"),
     ("Braintree, Razorpay", r"access_token\$(?:production|sandbox)\$[0-9a-z]{16}\$\H{32}"),

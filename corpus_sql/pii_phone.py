@@ -133,6 +133,8 @@ def _number(form: str, text: str, folded: bytes, start: int, limit: int, previou
         if form not in _OPEN_ENDED or not groups:
             return None
     open_ended = form in _OPEN_ENDED
+    if len(groups) > 7 and all(end - begin <= 2 for begin, end in groups[:7]):
+        return None
     groups = groups[:7] if open_ended else groups
     shortest = max(1, len(groups) - 3) if open_ended else len(groups)
     for judge, last in ((_assigned, shortest), (_likely, len(groups))) if open_ended else ((_assigned, shortest),):
