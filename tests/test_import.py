@@ -385,8 +385,8 @@ def test_wrong_paths_and_formats(folder):
         f"{one}: is named twice\n    Each file is read once.",
     ]
     with pytest.raises(ConfigError) as error:
-        folder.run("json", one)
-    assert problems(error) == ['import: there is no format "json"\n    Did you mean jsonl?']
+        folder.run("jsnl", one)
+    assert problems(error) == ['import: there is no format "jsnl"\n    Did you mean jsonl?']
 
 
 def test_a_source_id_is_checked_before_anything_is_made(folder):
