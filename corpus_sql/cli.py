@@ -226,6 +226,24 @@ def sql(
 
 
 @app.command()
+def verify(build: BuildPath, as_json: AsJson = False) -> None:
+    """Check whether a build may be handed over to training; exit 1 when there is an error, 0 with notices.
+
+    Example: corpus-sql verify artifacts/corpus/demo/v1
+    """
+    from corpus_sql import verifying
+
+    found = verifying.verify(build)
+    if as_json:
+        _print_json(found.as_dict())
+    else:
+        for line in found.lines():
+            print(line)
+    if found.errors:
+        raise typer.Exit(1)
+
+
+@app.command()
 def export(
     format: Annotated[
         str, typer.Argument(metavar="FORMAT", help="oscar, parquet-by-split or jsonl", show_default=False)

@@ -1,0 +1,101 @@
+"""Contamination looked for a second time, by another path: strings in a Python set instead of rolling hashes."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from pathlib import Path, PurePath
+
+from corpus_sql.findings import Say, Unchecked
+from corpus_sql.opened import Opened
+from corpus_sql.resources import sha256_file
+from corpus_sql.tokens import tokens
+from corpus_sql.verify_sources import over_sample
+
+CHARS = 20_000_000  # code points that are tokenised again in plain Python; about a minute
+
+
+def contamination(build: Opened, say: Say) -> str:
+    """No kept document shares an n-gram with a protected item."""
+    if "decontaminate" not in build.config["stages"]:
+        raise Unchecked("the stage decontaminate is not in the build")
+    query = "select id from documents join measures.decontaminate as m using (id) where verdict = 'keep' and m.item is not null order by id"
+    say.many("kept, though the measure names a protected item", [id for (id,) in build.rows(query)])
+    table = build.config["decontaminate"]
+    files = protected_files(build)
+    if not files:
+        raise Unchecked(f"the protected files are not here: {', '.join(table['protected'])}")
+    grams, n_items = _grams(files, table["ngram"], table["min_tokens"])
+    lengths = sorted({len(gram) for gram in grams})
+    same = _key(files) in (build.audit / "compiled" / "measures" / "decontaminate.sql").read_text("utf-8")
+    redacted = {id for (id,) in build.rows("select id from shards where pii_redactions > 0")}
+    hits: dict[str, str] = {}
+
+    def look(id: str, text: str) -> None:
+        found = tokens(text)
+        for length in lengths:
+            for i in range(len(found) - length + 1):
+                if (item := grams.get(tuple(found[i : i + length]))) is not None:
+                    hits.setdefault(id, item)
+                    return
+
+    covered = over_sample(build, CHARS, look)
+    ids = sorted(hits, key=str.encode)
+    if not same and ids:
+        shown = "; ".join(f"{id} ({hits[id]})" for id in ids[:3])
+        say.notice(f"the protected files have changed since the build; documents that share an n-gram with what lies there now: {len(ids):,}: {shown}", "Build another version against them.")
+    elif ids:
+        say.many("documents that share an n-gram with a protected item", [f"{id} ({hits[id]})" for id in ids if id not in redacted])
+        # a placeholder can make an n-gram that the raw text did not have
+        if made := [id for id in ids if id in redacted]:
+            say.notice(f"documents that share an n-gram with a protected item after the scrub: {len(made):,}: {'; '.join(made[:3])}")
+    return f"{n_items:,} items; {covered}"
+
+
+def protected_files(build: Opened) -> list[Path]:
+    """Find the files that the config's patterns name, from where the config most likely lay; an empty list if nowhere.
+
+    A build doesn't know the place of its config. In its layout that is the folder that [paths] artifacts starts from.
+    """
+    artifacts = PurePath(build.config["paths"]["artifacts"])
+    places = []
+    if not artifacts.is_absolute() and ".." not in artifacts.parts and len(build.folder.parents) > 2:
+        root = build.folder.parents[2]
+        if not artifacts.parts or root.parts[-len(artifacts.parts) :] == artifacts.parts:
+            places.append(Path(*root.parts[: len(root.parts) - len(artifacts.parts)]))
+    places.append(build.folder)
+    for place in places:
+        found: set[Path] = set()
+        for pattern in build.config["decontaminate"]["protected"]:
+            base, below = (Path(pattern).anchor, str(Path(pattern).relative_to(Path(pattern).anchor))) if Path(pattern).is_absolute() else (place, pattern)
+            matched = {path for path in Path(base).glob(below) if path.is_file()}
+            if not matched:
+                found = set()
+                break
+            found |= matched
+        if found:
+            return sorted(found, key=lambda path: str(path).encode())
+    return []
+
+
+def _key(files: list[Path]) -> str:
+    digests = [sha256_file(path) for path in files]
+    return digests[0] if len(digests) == 1 else hashlib.sha256("\n".join(digests).encode()).hexdigest()
+
+
+def _grams(files: list[Path], ngram: int, least: int) -> tuple[dict[tuple[str, ...], str], int]:
+    """Return n-gram -> the item it is of; items shorter than an n-gram count whole, from `least` tokens on."""
+    grams: dict[tuple[str, ...], str] = {}
+    n_items = 0
+    for path in files:
+        for line in path.read_bytes().removeprefix(b"\xef\xbb\xbf").split(b"\n"):
+            if not line.strip():
+                continue
+            item = json.loads(line)
+            found = tokens(item["text"])
+            n_items += 1
+            if len(found) >= min(ngram, least):
+                length = min(ngram, len(found))
+                for i in range(len(found) - length + 1):
+                    grams.setdefault(tuple(found[i : i + length]), item["id"])
+    return grams, n_items

@@ -1,0 +1,180 @@
+"""Every line of a build found again in its raw file: place, bytes, fields, and the text from raw to shard.
+
+A second reader, apart from the one that built: standard json, unicodedata and hashlib, one line after the other.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import unicodedata
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+
+from corpus_sql import ledger
+from corpus_sql.findings import Say, Unchecked
+from corpus_sql.opened import Opened
+from corpus_sql.resources import sha256_file
+
+_CHUNK = 1 << 20
+_HEAD = 64 << 10  # bytes of a quarantined line that are kept
+_BOM = b"\xef\xbb\xbf"
+_FIELDS = ("url", "fetched_at", "license_spdx", "source_record_id", "parent_ids", "group_id")
+
+_EXPECTED = """
+    select
+        documents.line, documents.byte_offset, documents.id, documents.n_chars, documents.content_hash64,
+        documents.url, documents.fetched_at, documents.license_spdx, documents.source_record_id, documents.parent_ids,
+        documents.group_id,
+        coalesce(shards.sha256, unhex(sha256(rejected.text))) as final_sha256,
+        spans.spans as spans,
+        null as reason, null as detail, null as raw
+    from documents
+    left join shards using (id)
+    left join rejected using (id)
+    left join (select id, list({'kind': kind, 'from': start_char, 'to': end_char} order by start_char) as spans from pii group by id) as spans using (id)
+    where documents.file = ?
+    union all
+    select line, byte_offset, id, null, null, null, null, null, null, null, null, null, null, reason, detail, raw
+    from quarantine
+    where file = ?
+    order by 1
+"""
+
+
+def raw(build: Opened, say: Say) -> str:
+    """Each document and quarantined line is found again where the build says, with the same bytes."""
+    home = build.corpus / "raw"
+    files = build.rows("select file, sha256, bytes, lines, blank, bom from files where status = 'read' order by file")
+    if not home.is_dir():
+        raise Unchecked(f"raw is not here: it would be {home}")
+    superseded = _superseded(build)
+    count = gone = 0
+    for file, sha256, size, lines, blank, bom in files:
+        path = home / file
+        if not path.is_file():
+            if file in superseded:
+                gone += 1
+            else:
+                say.error(f"{file} is not in raw any more", "Without it the build cannot be made again. `corpus-sql fetch` gets it where its upstream is known.")
+            continue
+        if path.stat().st_size != size or sha256_file(path) != sha256:
+            say.error(f"{file} has changed since the build read it", "Restore it, or build another version from what lies there now.")
+            continue
+        wrong: dict[str, list[str]] = {}
+        found = _compare(build, file, path, wrong)
+        for what, examples in wrong.items():
+            say.many(f"{file}: {what}", examples)
+        if found["lines"] != lines or found["blank"] != blank or found["bom"] != bom:
+            stated = f"{lines:,} lines, {blank:,} blank, {bom} byte order marks"
+            say.error(f"{file}: {stated} in the audit table; the file has {found['lines']:,}, {found['blank']:,}, {found['bom']}")
+        count += found["found"]
+    if gone:
+        say.notice(f"superseded files that are not in raw any more, their documents were not checked: {gone:,}")
+    return f"{count:,} lines in {len(files) - gone:,} files"
+
+
+def _superseded(build: Opened) -> set[str]:
+    path = build.corpus / ledger.LEDGER
+    if not path.is_file():
+        return set()
+    return {one.path for source in ledger.read_ledger(path).values() for one in source.superseded}
+
+
+def _compare(build: Opened, file: str, path: Path, wrong: dict[str, list[str]]) -> dict[str, int]:
+    """Walk a file and what the build says of its lines side by side; return how much of it was found."""
+    expected = build.stream(_EXPECTED, [file, file])
+    wanted = next(expected, None)
+    number = blank = found = 0
+    start, lines = _lines(path)
+    for number, (offset, line) in enumerate(lines, 1):
+        while wanted and wanted[0] < number:  # a second row for one line
+            wrong.setdefault("more than one row for a line", []).append(wanted[2])
+            wanted = next(expected, None)
+        if wanted is None or wanted[0] != number:
+            if line.strip(b" \t\r"):
+                wrong.setdefault("lines that are neither blank nor in the build", []).append(f"line {number:,}")
+            else:
+                blank += 1
+            continue
+        id = wanted[2]
+        if wanted[1] != offset:
+            wrong.setdefault("another offset", []).append(f"{id} (byte {wanted[1]:,}, the line begins at {offset:,})")
+        for what in _unlike_quarantined(line, wanted) if wanted[13] else _unlike(line, wanted):
+            wrong.setdefault(what, []).append(id)
+        found += 1
+        wanted = next(expected, None)
+    while wanted:
+        wrong.setdefault("lines that the file does not have", []).append(f"{wanted[2]} (line {wanted[0]:,})")
+        wanted = next(expected, None)
+    return {"lines": number, "blank": blank, "bom": int(start > 0), "found": found}
+
+
+def _lines(path: Path) -> tuple[int, Iterator[tuple[int, bytes]]]:
+    """Return (bytes of the byte order mark, offset and bytes of each line without its line end)."""
+    stream = pa.CompressedInputStream(pa.OSFile(str(path), "rb"), "zstd")
+    first = stream.read(_CHUNK)
+    start = len(_BOM) if first.startswith(_BOM) else 0
+
+    def walk() -> Iterator[tuple[int, bytes]]:
+        offset, rest, piece = start, b"", first[start:]
+        while piece:
+            *whole, rest = (rest + piece).split(b"\n")
+            for line in whole:
+                yield offset, line.removesuffix(b"\r")
+                offset += len(line) + 1
+            piece = stream.read(_CHUNK)
+        if rest:
+            yield offset, rest
+
+    return start, walk()
+
+
+def _unlike(line: bytes, wanted: tuple) -> Iterator[str]:
+    """Say in what a document is not its raw line."""
+    (_, _, _, n_chars, content_hash64, *fields, final_sha256, spans, _, _, _) = wanted
+    try:
+        document: dict[str, Any] = json.loads(line)
+        text = unicodedata.normalize("NFC", document["text"])
+    except (ValueError, KeyError, TypeError):
+        yield "lines that are no documents"
+        return
+    for name, value in zip(_FIELDS, fields, strict=True):
+        if document.get(name) != value:
+            yield f"another {name}"
+    if len(text) != n_chars:
+        yield "another number of characters"
+    if int.from_bytes(hashlib.sha256(match_form(text).encode()).digest()[:8], "big", signed=True) != content_hash64:
+        yield "another content hash"
+    if final_sha256 is not None and hashlib.sha256(replaced(text, spans or []).encode()).digest() != bytes(final_sha256):
+        yield "the text is not the raw text with its placeholders"
+
+
+def _unlike_quarantined(line: bytes, wanted: tuple) -> Iterator[str]:
+    detail, raw = wanted[14], wanted[15]
+    if detail is not None and not detail.endswith(f"SHA-256 {hashlib.sha256(line).hexdigest()}"):
+        yield "quarantined lines with other bytes"
+    elif raw is not None and bytes(raw) != line[:_HEAD]:
+        yield "quarantined lines with other bytes"
+
+
+def match_form(text: str) -> str:
+    """The matching normalisation: unified line ends, no white space at line ends, no blank lines outside."""
+    lines = [line.rstrip() for line in text.replace("\r\n", "\n").replace("\r", "\n").split("\n")]
+    while lines and not lines[0]:
+        lines.pop(0)
+    while lines and not lines[-1]:
+        lines.pop()
+    return "\n".join(lines)
+
+
+def replaced(text: str, spans: list[dict[str, Any]]) -> str:
+    """A text with the placeholders of its spans, which are given in its code points."""
+    parts, at = [], 0
+    for span in spans:
+        parts += [text[at : span["from"]], f"<{span['kind'].upper()}>"]
+        at = span["to"]
+    return "".join([*parts, text[at:]])

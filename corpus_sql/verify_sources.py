@@ -1,0 +1,196 @@
+"""The second layer of a verification: sources, splits, duplicates, contamination, personal data.
+
+What a build computed with kernels and SQL is computed again in plain Python, from the raw files where they lie there.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import math
+from collections.abc import Callable
+
+from corpus_sql import ledger
+from corpus_sql.findings import Say, Unchecked
+from corpus_sql.opened import Opened
+from corpus_sql.pii_scrub import find_spans, parse_kinds
+
+OUTSIDE = 0.001  # a share that chance alone would put so far off once in a thousand builds is told
+PII_CHARS = 200_000_000  # code points that are searched again for personal data; 10 to 60 s
+
+
+def sources(build: Opened, say: Say) -> str:
+    """Each source still may be trained on, and its licence is the one in the ledger."""
+    build.bad_rows(say, "audits", "provenance_complete")
+    path = build.corpus / ledger.LEDGER
+    if not path.is_file():
+        raise Unchecked(f"the ledger is not here: it would be {path}")
+    rows = ledger.read_ledger(path)
+    found = build.rows("select source_id, license_spdx, count(*) from documents group by all order by all")
+    for source_id, license_spdx, n in found:
+        if (source := rows.get(source_id)) is None:
+            say.error(f"{source_id} has no row in the ledger: {n:,} documents of an unknown source")
+        elif source.license_spdx != license_spdx:
+            say.error(f"{source_id}: {n:,} documents under {license_spdx}, the ledger says {source.license_spdx}")
+    for source_id in sorted({source_id for source_id, _, _ in found} & set(rows)):
+        for reason in ledger.refusals(rows[source_id]):
+            say.error(f"{source_id} may not be trained on: it {reason}" if not reason.startswith("looks") else f"{source_id} {reason}")
+    for source_id, file, sha256, size in build.rows("select source_id, file, sha256, bytes from files where status = 'read' order by file"):
+        source = rows.get(source_id)
+        listed = {one.path: one for one in (source.files + source.superseded if source else ())}.get(file)
+        if source and listed is None:
+            say.notice(f"{file}: the ledger does not name it any more")
+        elif source and (listed.sha256, listed.bytes) != (sha256, size):
+            say.error(f"{file}: read with SHA-256 {sha256}, the ledger lists {listed.sha256}")
+    return f"{len({source_id for source_id, _, _ in found}):,} sources"
+
+
+# splits
+
+
+def splits(build: Opened, say: Say) -> str:
+    """Each kept document is in the split that the rule gives it, computed anew."""
+    table = build.config["split"]
+    build.bad_rows(say, "audits", "one_split_per_text")
+    if moved := [key for key in ("stratify", "against") if table.get(key)]:
+        raise Unchecked(f"[split] {' and '.join(moved)} decided, not the bucket alone")
+    wrong, count = [], 0
+    query = "select id, shards.sha256, relation_group, shards.split from shards join documents using (id) order by id"
+    for id, sha256, group, split in build.stream(query, size=8192):
+        wanted = by_content(sha256, table) if table["method"] == "content_hash" else by_group(group, table)
+        count += 1
+        if split != wanted:
+            wrong.append(f"{id} is in {split}, the rule says {wanted}")
+    say.many("documents in the wrong split", wrong)
+    return f"{count:,} documents, {table['method']}"
+
+
+def by_content(sha256: bytes, table: dict) -> str:
+    """The rule of content_hash: the first 8 bytes of the SHA-256 of the final text, modulo 1000."""
+    return "val" if int.from_bytes(sha256[:8], "big") % 1000 < table["val_permille"] else "train"
+
+
+def by_group(group: str, table: dict) -> str:
+    """The rule of group_hash: the bucket of the salted group, out of 1000."""
+    bucket = int.from_bytes(hashlib.sha256(f"{table['salt']}\0{group}".encode()).digest()[:8], "big") % 1000
+    if bucket < table["train"]:
+        return "train"
+    return "validation" if bucket < table["train"] + table["validation"] else "test"
+
+
+def groups(build: Opened, say: Say) -> str:
+    """Relatives are in one group, and under group_hash no group crosses a split."""
+    build.bad_rows(say, "reports", "verify_relatives_together")
+    build.bad_rows(say, "reports", "verify_groups_named")
+    n = build.one("select count(distinct relation_group) from documents")
+    if build.config["split"]["method"] == "group_hash":
+        build.bad_rows(say, "reports", "verify_groups_in_one_split")
+    else:
+        crossing = build.one("select count(*) from (select 1 from documents where verdict = 'keep' group by relation_group having count(distinct split) > 1)")
+        if crossing:
+            say.notice(f"groups with documents on both sides of the split: {crossing:,}", 'content_hash looks at texts alone; [split] method = "group_hash" keeps relatives together.')
+    return f"{n:,} groups"
+
+
+def shares(build: Opened, say: Say) -> str:
+    """The share of each split is the one asked for, within what chance does to so many texts or groups."""
+    table = build.config["split"]
+    if table["method"] == "content_hash":
+        unit, column, wanted = "texts", "sha256", {"val": table["val_permille"]}
+    else:
+        unit, column, wanted = "groups", "relation_group", {split: table[split] for split in ("train", "validation", "test")}
+    total = build.one(f"select count(distinct {column}) from shards join documents using (id)")
+    found = dict(build.rows(f"select shards.split, count(distinct {column}) from shards join documents using (id) group by all"))
+    stratify = "Stratify, or take more data; a salt chosen by its result is no random split."
+    for split, permille in wanted.items():
+        n = found.get(split, 0)
+        if permille and not n and total:
+            say.notice(f"the split {split} is empty, {permille / 10:g} % of {total:,} {unit} were asked for", stratify)
+        elif total and tail(n, total, permille / 1000) < OUTSIDE / 2:
+            say.notice(f"the split {split} has {n:,} of {total:,} {unit} ({100 * n / total:.2f} %), {permille / 10:g} % were asked for: chance alone seldom does that", stratify)
+    return ", ".join(f"{split} {n:,}" for split, n in sorted(found.items())) + f" {unit}"
+
+
+def tail(k: int, n: int, p: float) -> float:
+    """Return the probability that a binomial variable is at k or further from its mean on the same side.
+
+    Terms are added outward from k until they no longer count; exact to double precision, n to 10**9.
+    """
+    if p <= 0 or p >= 1:
+        return 1.0 if k == n * p else 0.0
+    step = -1 if k < n * p else 1
+    log = math.lgamma(n + 1) - math.lgamma(k + 1) - math.lgamma(n - k + 1) + k * math.log(p) + (n - k) * math.log1p(-p)
+    term = total = math.exp(log)
+    while 0 <= k + step <= n and term > total * 1e-17:
+        term *= k / (n - k + 1) * (1 - p) / p if step < 0 else (n - k) / (k + 1) * p / (1 - p)
+        k += step
+        total += term
+    return min(total, 1.0)
+
+
+def duplicates(build: Opened, say: Say) -> str:
+    """No two kept documents are copies where the build removed them; those on both sides of the split are counted."""
+    stages, said = build.config["stages"], []
+    if "exact_dedup" in stages:
+        build.bad_rows(say, "reports", "verify_no_exact_copies")
+    else:
+        said.append("exact copies were not removed")
+    if "near_dedup" in stages:
+        if not build.config["near_dedup"].get("max_bucket"):
+            build.bad_rows(say, "reports", "verify_one_per_cluster")
+    else:
+        said.append("near duplicates were not looked for")
+    query = """
+        select pairs.kind, count(*)
+        from pairs
+        join documents as first on first.id = pairs.a
+        join documents as second on second.id = pairs.b
+        where pairs.kind in ('exact', 'near') and first.split <> second.split
+        group by all
+    """
+    across = dict(build.rows(query))
+    for kind, words in (("exact", "the same text before the scrub"), ("near", "near duplicates")):
+        if n := across.get(kind):
+            say.notice(f"pairs of documents in different splits with {words}: {n:,}")
+    return "; ".join(said) or "exact and near"
+
+
+# personal data
+
+
+def personal_data(build: Opened, say: Say) -> str:
+    """The scrub finds nothing more in what was kept: it is run on the final texts again."""
+    if "pii" not in build.config["stages"]:
+        raise Unchecked("the stage pii is not in the build")
+    kinds = parse_kinds(",".join(build.config["pii"]["kinds"]))
+    found: list[str] = []
+
+    def search(id: str, text: str) -> None:
+        if spans := find_spans(text, kinds):
+            found.append(f"{id} ({', '.join(dict.fromkeys(kind for kind, _, _ in spans))})")
+
+    covered = over_sample(build, PII_CHARS, search)
+    say.many("documents that still hold what the scrub looks for", found)
+    return f"{', '.join(kinds)}; {covered}"
+
+
+def over_sample(build: Opened, budget: int, look: Callable[[str, str], None]) -> str:
+    """Look at every kept text, or at as many as the budget of code points allows; return what was covered.
+
+    Those are the first by the SHA-256 of their ids, so the same for everybody.
+    """
+    total, chars = build.rows("select count(*), coalesce(sum(n_chars), 0) from shards")[0]
+    if chars <= budget:
+        for id, text in build.stream("select id, text from shards"):
+            look(id, text)
+        return f"all {total:,} documents"
+    chosen = """
+        from (select id, sum(n_chars) over (order by sha256(id), id rows unbounded preceding) as so_far from shards)
+        where so_far <= ?
+    """
+    count = 0
+    for id, text in build.stream(f"select id, text from shards where id in (select id {chosen})", [budget]):
+        look(id, text)
+        count += 1
+    return f"{count:,} of {total:,} documents, by the hash of their ids"
+
+
