@@ -102,7 +102,10 @@ class DuckDB:
 
     def register(self, udf: Udf) -> None:
         """Make a marked function callable from SQL; its result is checked against its declared type."""
-        expected = self._arrow_type(udf.returns)
+        try:
+            expected = self._arrow_type(udf.returns)
+        except duckdb.Error as error:
+            raise ModelError(Problem(f"UDF {udf.name} ({Path(udf.file).name})", f"returns {udf.returns}: {_first_line(error)}")) from error
 
         def call(*columns: pa.ChunkedArray | pa.Array) -> pa.Array:
             arrays = [c.combine_chunks() if isinstance(c, pa.ChunkedArray) else c for c in columns]

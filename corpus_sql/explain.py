@@ -80,7 +80,7 @@ def audit(folder: Path, project: Project) -> None:
     problems = []
     with open_build(folder) as connection:
         for model in sorted((m for m in project.models.values() if m.folder == "audits"), key=lambda m: m.name):
-            found = connection.execute(f"from (\n{model.text}\n) as bad limit 4")
+            found = connection.execute(f"from (\n{model.text}\n) as bad order by all limit 4")
             names = [column[0] for column in found.description]
             rows = found.fetchall()
             if rows:
