@@ -11,7 +11,7 @@ from corpus_sql.pii_fold import byte_at, is_digit, is_word, pattern
 # A four-part number after one of these words, or before one of the endings, is a version or a section.
 _BEFORE_VERSION = re.compile(
     r"(?:versions?[\"']?|(?<![a-z])(?:ver|v|rev|revision|release|build|firmware|driver|patch|update|upgrade|section|"
-    r"firefox|chrome|chromium|opera|safari|thunderbird|python|java|windows(?: nt)?|linux|libreoffice|openoffice|flash|"
+    r"firefox|chrome|chromium|opera|safari|thunderbird|python|java|windows(?: nt)?|libreoffice|openoffice|flash|"
     r"sections|sec|chapter|clause|figure|fig|table|appendix|annex|step|oid|kernel|abschnitt|kapitel|tabelle)"
     r"(?: ?(?:no|number|nr))?\.?[\"']?|版本号?|版|固件|内核|章节?|小节|节|表|图|第|§+|[=~!<>^]=|\^|~)"
     r"(?:\s?(?:[:：=为是]|is))?\s{0,2}[\"'(\[vV]?\Z",

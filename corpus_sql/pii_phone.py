@@ -74,8 +74,8 @@ def _forms() -> str:
     forms = {
         "plus": rf"{opening}?\+[{space}]?{opening}?[0-9](?:{loose}[0-9]){{6,16}}",
         "zeros": rf"(?:00|011[{space}{dash}])[{space}]?[1-9](?:{loose}[0-9]){{7,15}}",
-        "nanp": rf"(?:1{gap}?)?(?:{opening}[2-9][0-9]{{2}}{closing}[{space}]?{gap}?|[2-9][0-9]{{2}}[{space}.{dash}/])"
-        rf"[2-9][0-9]{{2}}(?:{gap}|[{space}][{dash}][{space}])[0-9]{{4}}",
+        "nanp": rf"(?:1{gap}?)?(?:{opening}[1-9][0-9]{{2}}{closing}[{space}]?{gap}?|[1-9][0-9]{{2}}[{space}.{dash}/])"
+        rf"[0-9]{{3}}(?:{gap}|[{space}][{dash}][{space}])[0-9]{{4}}",
         "mobile86": rf"(?:86{gap}?)?1[3-9][0-9](?:{gap}?[0-9]{{4}}{gap}?[0-9]{{4}}|{gap}[0-9]{{3}}{gap}[0-9]{{5}})|"
         rf"86[{space}{dash}]{opening}?(?:10|2[0-9]|[3-9][0-9]{{2}}){closing}?[{space}{dash}][0-9]{{4}}{gap}?[0-9]{{3,4}}",
         "trunk": rf"{opening}?0[1-9](?:{closing}?[{space}]?[{dash}/.]?[{space}]?[0-9]){{7,14}}",
@@ -238,8 +238,11 @@ def _zeros(number: _Number) -> bool:
 
 def _nanp(number: _Number) -> bool:
     digits = number.digits[-10:]
-    if plan.is_valid(1, digits) or (digits[0] in "48" and plan.is_valid(86, digits)):
+    service = digits[0] in "48" and (plan.is_valid(86, digits) or plan.is_valid(91, number.digits))
+    if service or plan.is_valid(1, digits):
         return not (number.crowded and number.spaced) or number.named
+    if "1" in (digits[0], digits[3]) or digits[3] == "0":
+        return number.closed or (number.named and not number.spaced)  # made up, as 123-456-7890
     led = len(number.digits) == 11
     return not number.spaced and (number.named or number.closed or led or digits.startswith("555"))
 
