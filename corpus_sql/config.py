@@ -25,7 +25,7 @@ from corpus_sql.toml_lines import Where, key_lines, line_of
 from corpus_sql.validation import did_you_mean, findings, nearest, shown
 
 _LARGEST = 2**63 - 1  # what a BIGINT holds
-_PLAIN = ("paths", "split")  # the tables that are no stage's
+_PLAIN = ("paths", "split", "source")  # the tables that are no stage's
 
 
 @dataclass(frozen=True)
@@ -257,6 +257,8 @@ def _rephrased(finding: Any, user: Any, schema: dict[str, Any], stage_keys: Mapp
         return what, did_you_mean(key, tops)
     if isinstance(value, dict):
         table = schema["properties"][parents[0]]
+        if parents == ["source"]:
+            return "is no source id", 'Lower-case letters, digits, ".", "_" and "-", beginning with a letter or digit.'
         if len(parents) == 1 and "patternProperties" in table:
             prefix = re.match(r"[A-Za-z]{2}(?=[-_])", key)
             code = prefix[0].lower() if prefix else key.lower()

@@ -192,7 +192,7 @@ def _row(
         "reviewer": reviewer,
         "revision": revision,
     }
-    row = dataclasses.replace(present or empty, **{key: value for key, value in given.items() if value is not None})
+    row = dataclasses.replace(present or empty, recipe=None, **{key: value for key, value in given.items() if value is not None})
     if not row.url:
         folder = inputs[0].name.partition("/")[0]
         together = all(one.name.partition("/")[0] == folder for one in inputs)

@@ -14,7 +14,7 @@ import os
 import re
 import stat
 import tempfile
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from dataclasses import dataclass, field
 from functools import cache
 from pathlib import Path
@@ -74,6 +74,7 @@ class Source:
     files: tuple[LedgerFile, ...] = ()
     superseded: tuple[LedgerFile, ...] = ()
     upstream: tuple[Upstream, ...] = ()
+    recipe: dict[str, Any] | None = None  # what `fetch` was asked for, see the schema; None for other rows
     line: int | None = field(default=None, compare=False)
 
     def to_json(self) -> str:
@@ -83,6 +84,8 @@ class Source:
         for key in ("superseded", "upstream"):
             if getattr(self, key):
                 row[key] = [vars(one) for one in getattr(self, key)]
+        if self.recipe is not None:
+            row["recipe"] = self.recipe
         return json.dumps(row, ensure_ascii=False)
 
 
@@ -143,8 +146,11 @@ def refusals(source: Source) -> list[str]:
     return [what for what, _ in _refusals(json.loads(source.to_json()))]
 
 
-def write_source(path: Path, source: Source) -> None:
+def write_source(path: Path, source: Source, before: Collection[str] = ()) -> None:
     """Put a row into a ledger: in place of the one with its id, else at the end; every other line stays as it is.
+
+    before: ids of sources; a new row goes before the first of theirs, so that the order in which sources are finished
+    does not show.
 
     The file is replaced by one rename, under a lock that other writers wait for. Raises ConfigError when the ledger or
     the row is malformed; then nothing is written.
@@ -163,8 +169,12 @@ def write_source(path: Path, source: Source) -> None:
                 raise ConfigError(problems)
         new = source.to_json().encode() + b"\n"
         at = next((line for line, row in rows if row["source_id"] == source.source_id), None)
+        first = next((line for line, row in rows if row["source_id"] in before), None)
         if at is not None:
             lines[at - 1] = new
+        elif first is not None:
+            mark = b"\xef\xbb\xbf" if first == 1 and lines[0].startswith(b"\xef\xbb\xbf") else b""
+            lines[first - 1] = mark + new + lines[first - 1].removeprefix(mark)
         else:
             if lines and not lines[-1].endswith(b"\n"):
                 lines[-1] += b"\n"
@@ -282,6 +292,7 @@ def _source(row: dict[str, Any], line: int) -> Source:
         files=tuple(LedgerFile(**one) for one in row["files"]),
         superseded=tuple(LedgerFile(**one) for one in row.get("superseded", ())),
         upstream=tuple(Upstream(**one) for one in row.get("upstream", ())),
+        recipe=row.get("recipe"),
         line=line,
     )
 

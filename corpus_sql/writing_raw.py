@@ -10,7 +10,7 @@ import os
 import re
 import shutil
 import tempfile
-from collections.abc import Collection, Iterator
+from collections.abc import Callable, Collection, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
@@ -73,10 +73,13 @@ class PartWriter:
         if self._open is not None:
             self._finish()
 
-    def publish(self, raw: Path, day: str) -> tuple[LedgerFile, ...]:
+    def publish(
+        self, raw: Path, day: str, announce: Callable[[tuple[LedgerFile, ...]], None] | None = None
+    ) -> tuple[LedgerFile, ...]:
         """Move the parts to their place below `raw`, numbered after those that lie there; return their ledger entries.
 
         No file that lies there is touched: those of an earlier import may be superseded, but are still there.
+        announce: called with the entries before the first part is moved.
         """
         target = raw / self.source_id / day
         target.mkdir(parents=True, exist_ok=True)
@@ -85,14 +88,18 @@ class PartWriter:
         if first + len(self.parts) > 100_000:
             what = f"holds {len(taken)} parts, and {len(self.parts)} more go beyond part-99999"
             raise ConfigError(Problem(str(target), what, "Import into another source."))
-        entries = []
-        for number, (path, sha256, size) in enumerate(self.parts, start=first):
-            name = f"part-{number:05d}.jsonl.zst"
+        names = [f"part-{number:05d}.jsonl.zst" for number in range(first, first + len(self.parts))]
+        entries = tuple(
+            LedgerFile(f"{self.source_id}/{day}/{name}", sha256, size)
+            for name, (_, sha256, size) in zip(names, self.parts, strict=True)
+        )
+        if announce:
+            announce(entries)
+        for name, (path, _, _) in zip(names, self.parts, strict=True):
             os.rename(path, target / name)
-            entries.append(LedgerFile(f"{self.source_id}/{day}/{name}", sha256, size))
         files.sync(target)
         files.sync(target.parent)
-        return tuple(entries)
+        return entries
 
     def restore(self, raw: Path, entries: Collection[LedgerFile]) -> int:
         """Put the parts where the ledger has them, in order, if they are gone or damaged; return how many were."""
@@ -121,6 +128,8 @@ def parts(raw: Path, source_id: str, named: Collection[str], part_bytes: int = P
         what = "lies among the raw files, but the ledger does not name it"
         if strange := [Problem(str(raw / name), what, fix) for name in names if name not in named]:
             raise ConfigError(strange)
+        for left in home.glob(".unfinished-*"):  # by one that was killed: whoever works here holds the lock
+            shutil.rmtree(left, ignore_errors=True)
         folder = Path(tempfile.mkdtemp(prefix=".unfinished-", dir=home))
         writer = PartWriter(source_id, folder, part_bytes)
         try:
