@@ -244,6 +244,32 @@ def verify(build: BuildPath, as_json: AsJson = False) -> None:
 
 
 @app.command()
+def sample(
+    build: BuildPath,
+    kind: Annotated[str, typer.Option(metavar="KIND", help="stratified, near-threshold, reservoir or by-reason")] = "stratified",
+    rule: Annotated[str | None, typer.Option(metavar="REASON", help="the rule of near-threshold; one reason of by-reason", show_default=False)] = None,
+    n: Annotated[int, typer.Option("--n", min=1, help="how many documents; of each side, of each reason")] = 20,
+    seed: Annotated[int, typer.Option(help="another seed draws others")] = 0,
+    format: Annotated[str, typer.Option(metavar="table|jsonl", help="jsonl: whole texts, one document a line")] = "table",
+) -> None:
+    """Draw documents to read, and save their ids beside the reports.
+
+    Example: corpus-sql sample artifacts/corpus/demo/v1 --kind near-threshold --rule low_n_words
+    """
+    from corpus_sql import sampling
+    from corpus_sql.errors import ConfigError, Problem
+
+    if format not in ("table", "jsonl"):
+        raise ConfigError(Problem("--format", f"{format!r} is not table or jsonl"))
+    found = sampling.sample(build, kind, n=n, seed=seed, rule=rule)
+    for line in sampling.lines(found) if format == "table" else found.jsonl():
+        print(line)
+    if format == "jsonl":
+        _say(found.head["use"])
+        _say(f"ids: {found.file}")
+
+
+@app.command()
 def export(
     format: Annotated[
         str, typer.Argument(metavar="FORMAT", help="oscar, parquet-by-split or jsonl", show_default=False)

@@ -43,12 +43,20 @@ def contamination(build: Opened, say: Say) -> str:
     ids = sorted(hits, key=str.encode)
     if not same and ids:
         shown = "; ".join(f"{id} ({hits[id]})" for id in ids[:3])
-        say.notice(f"the protected files have changed since the build; documents that share an n-gram with what lies there now: {len(ids):,}: {shown}", "Build another version against them.")
+        say.notice(
+            f"the protected files have changed since the build; documents that share an n-gram with what lies there now: {len(ids):,}: {shown}",
+            "Build another version against them.",
+        )
     elif ids:
-        say.many("documents that share an n-gram with a protected item", [f"{id} ({hits[id]})" for id in ids if id not in redacted])
+        say.many(
+            "documents that share an n-gram with a protected item",
+            [f"{id} ({hits[id]})" for id in ids if id not in redacted],
+        )
         # a placeholder can make an n-gram that the raw text did not have
         if made := [id for id in ids if id in redacted]:
-            say.notice(f"documents that share an n-gram with a protected item after the scrub: {len(made):,}: {'; '.join(made[:3])}")
+            say.notice(
+                f"documents that share an n-gram with a protected item after the scrub: {len(made):,}: {'; '.join(made[:3])}"
+            )
     return f"{n_items:,} items; {covered}"
 
 
@@ -67,7 +75,11 @@ def protected_files(build: Opened) -> list[Path]:
     for place in places:
         found: set[Path] = set()
         for pattern in build.config["decontaminate"]["protected"]:
-            base, below = (Path(pattern).anchor, str(Path(pattern).relative_to(Path(pattern).anchor))) if Path(pattern).is_absolute() else (place, pattern)
+            base, below = (
+                (Path(pattern).anchor, str(Path(pattern).relative_to(Path(pattern).anchor)))
+                if Path(pattern).is_absolute()
+                else (place, pattern)
+            )
             matched = {path for path in Path(base).glob(below) if path.is_file()}
             if not matched:
                 found = set()

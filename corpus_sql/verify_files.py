@@ -16,11 +16,12 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
+import duckdb
 import numpy as np
 import pyarrow.parquet as pq
 
+from corpus_sql import judging, shards
 from corpus_sql import manifest as manifests
-from corpus_sql import shards
 from corpus_sql.findings import Say
 from corpus_sql.opened import Opened
 from corpus_sql.project import builtin
@@ -30,6 +31,8 @@ from corpus_sql.validation import findings
 SUMS = "_audit/SHA256SUMS"
 _SUM_LINE = re.compile(rb"([0-9a-f]{64})  ([^\n]+)")
 _LEAST_ROW_GROUP = 64 << 20  # the contract's limit, in uncompressed bytes
+# what the fingerprint of a relation is over; other keys of its entry explain it
+_PRINTED = ("sql", "stream", "columns", "inputs", "udfs", "tools", "files", "max_line_bytes", "code", "superseded")
 _INVISIBLE = "\u200b\u200c\u200d\u2060\ufeff\u00ad"
 
 
@@ -121,16 +124,25 @@ def config(build: Opened, say: Say) -> str:
     for key in ("dataset", "version"):
         found = {build.written.get(key), build.manifest[key], build.record[key]}
         if len(found) > 1:
-            say.error(f"{key} is {build.written.get(key)!r} in config.toml, {build.manifest[key]!r} in the manifest, {build.record[key]!r} in build.json")
+            say.error(
+                f"{key} is {build.written.get(key)!r} in config.toml, {build.manifest[key]!r} in the manifest, {build.record[key]!r} in build.json"
+            )
     for path, value in _leaves({k: v for k, v in build.written.items() if k not in ("dataset", "version", "sources")}):
         recorded: Any = build.config
         for part in path:
             recorded = recorded.get(part) if isinstance(recorded, dict) else None
         if recorded != value and not (value is False and recorded is None):  # false switches a rule off: it has no key
             say.error(f"{'.'.join(path)} is {value!r} in config.toml, {recorded!r} in build.json")
-    for key, table in (("jaccard_threshold", "near_dedup"), ("num_perm", "near_dedup"), ("bands", "near_dedup"), ("ngram", "decontaminate")):
+    for key, table in (
+        ("jaccard_threshold", "near_dedup"),
+        ("num_perm", "near_dedup"),
+        ("bands", "near_dedup"),
+        ("ngram", "decontaminate"),
+    ):
         if build.manifest["dedup"][key] != build.config[table][key]:
-            say.error(f"dedup.{key} is {build.manifest['dedup'][key]} in the manifest, {build.config[table][key]} in build.json")
+            say.error(
+                f"dedup.{key} is {build.manifest['dedup'][key]} in the manifest, {build.config[table][key]} in build.json"
+            )
     return f"sha256 {digest[:12]}…"
 
 
@@ -146,13 +158,16 @@ def record(build: Opened, say: Say) -> str:
     """_audit/build.json says of each relation what it was made from; the compiled SQL beside it is what ran."""
     relations = build.record["relations"]
     for name, parts in relations.items():
-        made_from = {key: value for key, value in parts.items() if key not in ("fingerprint", "layer")}
+        made_from = {key: value for key, value in parts.items() if key in _PRINTED}
         if hashlib.sha256(json.dumps(made_from, sort_keys=True).encode()).hexdigest() != parts["fingerprint"]:
             say.error(f"{name}: the fingerprint in build.json is not that of what stands beside it")
         for used, print_ in parts.get("inputs", {}).items():
             if relations[used]["fingerprint"] != print_:
                 say.error(f"{name} was made from another {used} than the one in build.json")
-    files = {str(path.relative_to(build.audit / "compiled").with_suffix("")).replace(os.sep, "."): path for path in (build.audit / "compiled").glob("*/*.sql")}
+    files = {
+        str(path.relative_to(build.audit / "compiled").with_suffix("")).replace(os.sep, "."): path
+        for path in (build.audit / "compiled").glob("*/*.sql")
+    }
     compiled = {name for name, parts in relations.items() if "sql" in parts}
     for name in sorted(compiled ^ set(files)):
         say.error(f"{name}: {'there is no compiled SQL' if name in compiled else 'build.json does not name it'}")
@@ -190,7 +205,10 @@ def shard_files(build: Opened, say: Say) -> str:
             say.error(f"{name} has not the SHA-256 of the manifest")
         file = pq.ParquetFile(path)
         if not file.schema_arrow.equals(shape):
-            say.error(f"{name} has not the columns of a shard", "The columns are those of schemas/clean-shard.json, in that order and none nullable.")
+            say.error(
+                f"{name} has not the columns of a shard",
+                "The columns are those of schemas/clean-shard.json, in that order and none nullable.",
+            )
         if file.metadata.num_rows != shard["rows"]:
             say.error(f"{name} has {file.metadata.num_rows:,} rows, the manifest says {shard['rows']:,}")
         if shard["rows"] != per_shard and (shard["rows"] > per_shard or i < len(stated) - 1):
@@ -198,7 +216,9 @@ def shard_files(build: Opened, say: Say) -> str:
         for group in range(file.metadata.num_row_groups):
             one = file.metadata.row_group(group)
             if one.total_byte_size > _LEAST_ROW_GROUP and one.num_rows > 1:
-                say.error(f"{name}, row group {group}: {one.total_byte_size:,} bytes uncompressed in {one.num_rows:,} rows, more than {_LEAST_ROW_GROUP:,}")
+                say.error(
+                    f"{name}, row group {group}: {one.total_byte_size:,} bytes uncompressed in {one.num_rows:,} rows, more than {_LEAST_ROW_GROUP:,}"
+                )
     return f"{len(stated):,} shards, {len(shape):,} columns"
 
 
@@ -217,8 +237,12 @@ def columns(build: Opened, say: Say) -> str:
         wanted = [row[:2] for row in build.rows("describe declared")]
         found = [row[:2] for row in build.rows(f"describe {table}")]
         if wanted != found:
-            differ = [f"{column} {type_}" for column, type_ in found if (column, type_) not in wanted] or [f"{c} {t}" for c, t in wanted if (c, t) not in found]
-            say.error(f"_audit/{path.relative_to(build.audit)}: the columns are not those declared: {', '.join(differ) or 'another order'}")
+            differ = [f"{column} {type_}" for column, type_ in found if (column, type_) not in wanted] or [
+                f"{c} {t}" for c, t in wanted if (c, t) not in found
+            ]
+            say.error(
+                f"_audit/{path.relative_to(build.audit)}: the columns are not those declared: {', '.join(differ) or 'another order'}"
+            )
     return f"{tables:,} tables"
 
 
@@ -242,11 +266,18 @@ def ids(build: Opened, say: Say) -> str:
 
 def texts(build: Opened, say: Say) -> str:
     """Each text is not empty, in NFC, and has the length and hash that stand beside it."""
-    wrong: dict[str, list[str]] = {"empty texts": [], "texts that are not NFC": [], "n_chars is not the length": [], "sha256 is not that of the text": []}
+    wrong: dict[str, list[str]] = {
+        "empty texts": [],
+        "texts that are not NFC": [],
+        "n_chars is not the length": [],
+        "sha256 is not that of the text": [],
+    }
     empty, nfc, lengths, hashes = wrong.values()
     count = chars = 0
     for shard in build.manifest["shards"]:
-        for batch in pq.ParquetFile(build.folder / shard["name"]).iter_batches(512, columns=["id", "text", "n_chars", "sha256"]):
+        for batch in pq.ParquetFile(build.folder / shard["name"]).iter_batches(
+            512, columns=["id", "text", "n_chars", "sha256"]
+        ):
             for id, text, n_chars, sha256 in zip(*(column.to_pylist() for column in batch.columns), strict=True):
                 if not text.strip().strip(_INVISIBLE).strip():
                     empty.append(id)
@@ -276,7 +307,11 @@ def placeholders(build: Opened, say: Say) -> str:
         shift = end = 0
         for span in spans:
             placeholder, start = f"<{span['kind'].upper()}>", span["from"] + shift
-            if text[start : start + len(placeholder)] != placeholder or span["from"] < end or span["to"] <= span["from"]:
+            if (
+                text[start : start + len(placeholder)] != placeholder
+                or span["from"] < end
+                or span["to"] <= span["from"]
+            ):
                 displaced.append(f"{id}, {span['kind']} at {span['from']:,} to {span['to']:,}")
             end = span["to"]
             shift += len(placeholder) - (span["to"] - span["from"])
@@ -297,9 +332,37 @@ def records(build: Opened, say: Say) -> str:
     for stem in ("documents_match_shards", "places", "endings", "hits"):
         build.bad_rows(say, "reports", f"verify_{stem}")
     for path in sorted((build.audit / "measures").glob("*.parquet")):
-        wrong = build.rows(f'select coalesce(m.id, d.id) from measures."{path.stem}" as m full join documents as d using (id) group by all having count(m.id) <> 1 or count(d.id) <> 1 order by 1')
+        wrong = build.rows(
+            f'select coalesce(m.id, d.id) from measures."{path.stem}" as m full join documents as d using (id) group by all having count(m.id) <> 1 or count(d.id) <> 1 order by 1'
+        )
         say.many(f"measures.{path.stem} has not one row for each document", [id for (id,) in wrong])
     return f"{build.one('select count(*) from decisions'):,} decisions"
+
+
+def judgements(build: Opened, say: Say) -> str:
+    """The decisions follow from the measures: each stage's SQL is run once more over the tables of the build."""
+    again, not_again = [], []
+    with judging.open_for_judging(build.folder) as connection:
+        for stage in build.config["stages"]:
+            if not judging.can_judge(build.folder, stage):
+                not_again.append(stage)
+                continue
+            query = f"""
+                select coalesce(now.id, then_.id)
+                from ({judging.stage_sql(build.folder, stage)}) as now
+                full join stages."{stage}" as then_ using (id)
+                where now.id is null or then_.id is null or now.hits is distinct from then_.hits
+                order by 1
+            """
+            try:
+                wrong = connection.execute(query).fetchall()
+            except duckdb.BinderException:  # a stage of the user's own that reads the text, or calls a UDF
+                not_again.append(stage)
+                continue
+            say.many(f"{stage} decides otherwise over the measures of the build", [id for (id,) in wrong])
+            again.append(stage)
+    rest = f"; not {', '.join(not_again)}, which read{'s' if len(not_again) == 1 else ''} what is not in the build"
+    return f"{', '.join(again) or 'no stage'}{rest if not_again else ''}"
 
 
 def counts(build: Opened, say: Say) -> str:
@@ -316,7 +379,9 @@ def counts(build: Opened, say: Say) -> str:
         if stated[key] and key not in listed:
             say.error(f"{key} is {stated[key]:,}, but the stage is not in the build")
     lines = build.one("select coalesce(sum(lines), 0) from files where status = 'read'")
-    drops = sum(build.manifest["filters"].values()) + sum(v for k, v in build.manifest["dedup"].items() if k.endswith(("dropped", "decontaminated")))
+    drops = sum(build.manifest["filters"].values()) + sum(
+        v for k, v in build.manifest["dedup"].items() if k.endswith(("dropped", "decontaminated"))
+    )
     total = build.manifest["n_docs"] + drops + sum(build.manifest["quarantined"].values()) + build.manifest["blank"]
     if total != lines:
         say.error(f"the raw files have {lines:,} lines, the manifest accounts for {total:,}")
@@ -327,7 +392,10 @@ def hash_chain(build: Opened, say: Say) -> str:
     """The build hashes come out again from the documents, and hashes.u64 is what the second is over."""
     chain = build.record["hash_chain"]
     for key, where in (("corpus_build_hash", "true"), ("filtered_build_hash", "verdict = 'keep'")):
-        found = np.array([h for (h,) in build.stream(f"select distinct content_hash64 from documents where {where}", size=65536)], np.int64)
+        found = np.array(
+            [h for (h,) in build.stream(f"select distinct content_hash64 from documents where {where}", size=65536)],
+            np.int64,
+        )
         content = np.sort(found.view(np.uint64)).astype(">u8").tobytes()
         digest = hashlib.blake2b(content, digest_size=32).hexdigest()
         if chain[key] != digest:

@@ -59,10 +59,16 @@ def raw(build: Opened, say: Say) -> str:
             if file in superseded:
                 gone += 1
             else:
-                say.error(f"{file} is not in raw any more", "Without it the build cannot be made again. `corpus-sql fetch` gets it where its upstream is known.")
+                say.error(
+                    f"{file} is not in raw any more",
+                    "Without it the build cannot be made again. `corpus-sql fetch` gets it where its upstream is known.",
+                )
             continue
         if path.stat().st_size != size or sha256_file(path) != sha256:
-            say.error(f"{file} has changed since the build read it", "Restore it, or build another version from what lies there now.")
+            say.error(
+                f"{file} has changed since the build read it",
+                "Restore it, or build another version from what lies there now.",
+            )
             continue
         wrong: dict[str, list[str]] = {}
         found = _compare(build, file, path, wrong)
@@ -70,7 +76,9 @@ def raw(build: Opened, say: Say) -> str:
             say.many(f"{file}: {what}", examples)
         if found["lines"] != lines or found["blank"] != blank or found["bom"] != bom:
             stated = f"{lines:,} lines, {blank:,} blank, {bom} byte order marks"
-            say.error(f"{file}: {stated} in the audit table; the file has {found['lines']:,}, {found['blank']:,}, {found['bom']}")
+            say.error(
+                f"{file}: {stated} in the audit table; the file has {found['lines']:,}, {found['blank']:,}, {found['bom']}"
+            )
         count += found["found"]
     if gone:
         say.notice(f"superseded files that are not in raw any more, their documents were not checked: {gone:,}")
@@ -149,7 +157,9 @@ def _unlike(line: bytes, wanted: tuple) -> Iterator[str]:
         yield "another number of characters"
     if int.from_bytes(hashlib.sha256(match_form(text).encode()).digest()[:8], "big", signed=True) != content_hash64:
         yield "another content hash"
-    if final_sha256 is not None and hashlib.sha256(replaced(text, spans or []).encode()).digest() != bytes(final_sha256):
+    if final_sha256 is not None and hashlib.sha256(replaced(text, spans or []).encode()).digest() != bytes(
+        final_sha256
+    ):
         yield "the text is not the raw text with its placeholders"
 
 

@@ -33,8 +33,14 @@ def sources(build: Opened, say: Say) -> str:
             say.error(f"{source_id}: {n:,} documents under {license_spdx}, the ledger says {source.license_spdx}")
     for source_id in sorted({source_id for source_id, _, _ in found} & set(rows)):
         for reason in ledger.refusals(rows[source_id]):
-            say.error(f"{source_id} may not be trained on: it {reason}" if not reason.startswith("looks") else f"{source_id} {reason}")
-    for source_id, file, sha256, size in build.rows("select source_id, file, sha256, bytes from files where status = 'read' order by file"):
+            say.error(
+                f"{source_id} may not be trained on: it {reason}"
+                if not reason.startswith("looks")
+                else f"{source_id} {reason}"
+            )
+    for source_id, file, sha256, size in build.rows(
+        "select source_id, file, sha256, bytes from files where status = 'read' order by file"
+    ):
         source = rows.get(source_id)
         listed = {one.path: one for one in (source.files + source.superseded if source else ())}.get(file)
         if source and listed is None:
@@ -85,9 +91,14 @@ def groups(build: Opened, say: Say) -> str:
     if build.config["split"]["method"] == "group_hash":
         build.bad_rows(say, "reports", "verify_groups_in_one_split")
     else:
-        crossing = build.one("select count(*) from (select 1 from documents where verdict = 'keep' group by relation_group having count(distinct split) > 1)")
+        crossing = build.one(
+            "select count(*) from (select 1 from documents where verdict = 'keep' group by relation_group having count(distinct split) > 1)"
+        )
         if crossing:
-            say.notice(f"groups with documents on both sides of the split: {crossing:,}", 'content_hash looks at texts alone; [split] method = "group_hash" keeps relatives together.')
+            say.notice(
+                f"groups with documents on both sides of the split: {crossing:,}",
+                'content_hash looks at texts alone; [split] method = "group_hash" keeps relatives together.',
+            )
     return f"{n:,} groups"
 
 
@@ -97,16 +108,25 @@ def shares(build: Opened, say: Say) -> str:
     if table["method"] == "content_hash":
         unit, column, wanted = "texts", "sha256", {"val": table["val_permille"]}
     else:
-        unit, column, wanted = "groups", "relation_group", {split: table[split] for split in ("train", "validation", "test")}
+        unit, column, wanted = (
+            "groups",
+            "relation_group",
+            {split: table[split] for split in ("train", "validation", "test")},
+        )
     total = build.one(f"select count(distinct {column}) from shards join documents using (id)")
-    found = dict(build.rows(f"select shards.split, count(distinct {column}) from shards join documents using (id) group by all"))
+    found = dict(
+        build.rows(f"select shards.split, count(distinct {column}) from shards join documents using (id) group by all")
+    )
     stratify = "Stratify, or take more data; a salt chosen by its result is no random split."
     for split, permille in wanted.items():
         n = found.get(split, 0)
         if permille and not n and total:
             say.notice(f"the split {split} is empty, {permille / 10:g} % of {total:,} {unit} were asked for", stratify)
         elif total and tail(n, total, permille / 1000) < OUTSIDE / 2:
-            say.notice(f"the split {split} has {n:,} of {total:,} {unit} ({100 * n / total:.2f} %), {permille / 10:g} % were asked for: chance alone seldom does that", stratify)
+            say.notice(
+                f"the split {split} has {n:,} of {total:,} {unit} ({100 * n / total:.2f} %), {permille / 10:g} % were asked for: chance alone seldom does that",
+                stratify,
+            )
     return ", ".join(f"{split} {n:,}" for split, n in sorted(found.items())) + f" {unit}"
 
 
@@ -192,5 +212,3 @@ def over_sample(build: Opened, budget: int, look: Callable[[str, str], None]) ->
         look(id, text)
         count += 1
     return f"{count:,} of {total:,} documents, by the hash of their ids"
-
-

@@ -36,6 +36,7 @@ CHECKS: tuple[tuple[str, str, Callable[[Opened, Say], str], tuple[str, ...]], ..
     ("files", "texts", verify_files.texts, ("_MANIFEST.json", "shard-*.parquet")),
     ("files", "placeholders", verify_files.placeholders, _TABLES),
     ("files", "records", verify_files.records, _TABLES),
+    ("files", "judgements", verify_files.judgements, (*_TABLES, "_audit/compiled/stages/*")),
     ("files", "counts", verify_files.counts, _TABLES),
     ("files", "hash chain", verify_files.hash_chain, (*_TABLES, "_audit/hashes.u64")),
     ("sources", "sources", verify_sources.sources, _TABLES),
@@ -44,7 +45,12 @@ CHECKS: tuple[tuple[str, str, Callable[[Opened, Say], str], tuple[str, ...]], ..
     ("sources", "groups", verify_sources.groups, _TABLES),
     ("sources", "shares", verify_sources.shares, _TABLES),
     ("sources", "duplicates", verify_sources.duplicates, _TABLES),
-    ("sources", "contamination", verify_contamination.contamination, (*_TABLES, "_audit/compiled/measures/decontaminate.sql")),
+    (
+        "sources",
+        "contamination",
+        verify_contamination.contamination,
+        (*_TABLES, "_audit/compiled/measures/decontaminate.sql"),
+    ),
     ("sources", "personal data", verify_sources.personal_data, _TABLES),
     ("training", "reads", packed, ()),
 )
@@ -58,14 +64,23 @@ def verify(build: Path) -> Findings:
     """
     folder = Path(build)
     if not any((folder / name).exists() for name in ("_MANIFEST.json", "_audit")):
-        raise ConfigError(Problem(str(folder), "this is no build: it has no _MANIFEST.json and _audit/", "Give a version folder, corpus/<dataset>/<version>."))
+        raise ConfigError(
+            Problem(
+                str(folder),
+                "this is no build: it has no _MANIFEST.json and _audit/",
+                "Give a version folder, corpus/<dataset>/<version>.",
+            )
+        )
     opened, found, damaged = Opened(folder), Findings(str(folder)), set()
     for layer, name, check, needs in CHECKS:
         say = Say(layer, name)
         broken = sorted(one for one in damaged if any(fnmatch.fnmatchcase(one, need) for need in needs))
         outcome, says = "", ""
         if broken:
-            outcome, says = UNCHECKED, f"not checked, for it reads damaged files: {', '.join(broken[:2])}{', …' if len(broken) > 2 else ''}"
+            outcome, says = (
+                UNCHECKED,
+                f"not checked, for it reads damaged files: {', '.join(broken[:2])}{', …' if len(broken) > 2 else ''}",
+            )
             say.notice(says)
         else:
             try:
@@ -74,7 +89,9 @@ def verify(build: Path) -> Findings:
                 outcome, says = UNCHECKED, f"{reason}: not checked"
                 say.notice(says)
             except (CorpusError, duckdb.Error, pa.ArrowException, OSError, LookupError, TypeError, ValueError) as error:
-                say.error(f"cannot be checked: {type(error).__name__}: {str(error).strip().splitlines()[0] if str(error).strip() else 'no reason given'}")
+                say.error(
+                    f"cannot be checked: {type(error).__name__}: {str(error).strip().splitlines()[0] if str(error).strip() else 'no reason given'}"
+                )
         damaged |= say.damaged
         if any(one.severity == ERROR for one in say.found):
             outcome = ERROR

@@ -1,0 +1,76 @@
+"""The stages of a finished build judged once more: the SQL that ran, over the tables that it left."""
+
+from __future__ import annotations
+
+import json
+import re
+from dataclasses import dataclass
+from pathlib import Path
+
+import duckdb
+
+from corpus_sql.explain import open_build
+
+_RULE = re.compile(
+    r"case when (.+?) then \{'verdict': '\w+', 'reason': '(\w+)', 'metric': (cast\(null as varchar\)|'\w+'),"
+)
+
+
+@dataclass(frozen=True)
+class Rule:
+    """A rule that compares a measure with a threshold. condition: as the compiled SQL of its stage spells it."""
+
+    stage: str
+    reason: str
+    metric: str
+    condition: str
+
+
+def open_for_judging(folder: Path) -> duckdb.DuckDBPyConnection:
+    """Open a build with the relations that stages read besides measures, made from the audit tables."""
+    connection = open_build(folder)
+    run = connection.execute
+    run("create schema relations")
+    run("create view relations.languages as select id, lang from main.documents")
+    run("create schema read")
+    run("create view read.documents as select id, source_id, k, url, n_chars from main.documents")
+    run("create schema stages")
+    for (stage,) in run("select distinct stage from decisions where seq > 0 order by all").fetchall():
+        name = stage.replace('"', '""')
+        literal = stage.replace("'", "''")
+        run(f"create view stages.\"{name}\" as select id, verdict, hits from main.decisions where stage = '{literal}'")
+    return connection
+
+
+def stage_sql(folder: Path, stage: str) -> str:
+    """The SELECT that a stage ran, from _audit/compiled/."""
+    _, _, sql = (folder / "_audit" / "compiled" / "stages" / f"{stage}.sql").read_text("utf-8").partition("\n")
+    return sql
+
+
+def can_judge(folder: Path, stage: str) -> bool:
+    """Whether all that a stage read is in the build: measures, languages, decisions, but no working relation."""
+    record = json.loads((folder / "_audit" / "build.json").read_text("utf-8"))
+    return all(
+        name.startswith(("measures.", "stages.")) or name in ("relations.languages", "read.documents")
+        for name in record["relations"][f"stages.{stage}"]["inputs"]
+    )
+
+
+def rules(folder: Path, stages: list[str]) -> list[Rule]:
+    """All rules of the stages with a metric, in the order in which they judge."""
+    found = []
+    for stage in stages:
+        for condition, reason, metric in _RULE.findall(stage_sql(folder, stage)):
+            if metric.startswith("'"):
+                found.append(Rule(stage, reason, metric.strip("'"), condition))
+    return found
+
+
+def as_if_fired(folder: Path, rule: Rule) -> str:
+    """The stage's SQL in which this rule fires for every document, so that value and threshold of each are told."""
+    sql = stage_sql(folder, rule.stage)
+    return sql.replace(
+        f"case when {rule.condition} then {{'verdict': 'reject', 'reason': '{rule.reason}',",
+        f"case when true then {{'verdict': 'reject', 'reason': '{rule.reason}',",
+    )
