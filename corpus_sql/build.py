@@ -15,7 +15,7 @@ from typing import Any
 
 import pyarrow as pa
 
-from corpus_sql import kernel_cache, ledger, model_files, raw, resources
+from corpus_sql import kernel_cache, ledger, model_files, noticing, raw, resources
 from corpus_sql.compile import Compiled, Compiler, build_order, fingerprint
 from corpus_sql.config import Config
 from corpus_sql.engine_duckdb import LEAST_MEMORY, DamagedWorkFile, DuckDB
@@ -127,6 +127,10 @@ def _run(
         if plan:
             return Outcome("planned", final, steps, estimate=estimate, notices=notices)
         _make(project, gate, engine, steps, report)
+        told = noticing.notices(engine, config)
+        for notice in told:
+            report.line(notice)
+        notices += told
         written = write_folder(project, config, engine, steps, emit=emit, report=report, notices=notices)
         status = finish(config, written, final, replace=replace, report=report, project=project)
         return Outcome(status, final, steps, written, estimate, notices)

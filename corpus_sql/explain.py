@@ -6,7 +6,7 @@ Everything here reads the folder alone, so a build can be moved or copied; nothi
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -16,7 +16,8 @@ import duckdb
 from corpus_sql.errors import AuditError, ConfigError, Problem
 from corpus_sql.project import Project
 
-TABLES = ("decisions", "documents", "rejected", "quarantine", "reconciliation", "files", "pairs", "pii")
+TABLES = ("decisions", "documents", "rejected", "quarantine", "reconciliation", "files", "pairs", "parents", "pii")
+RELATIVES = 5  # members of a group, and children, that a story names
 
 
 def open_build(folder: Path) -> duckdb.DuckDBPyConnection:
@@ -107,6 +108,11 @@ class Story:
     path: list[dict[str, Any]]  # the pairs from this document to the one kept in its stead
     contaminated: dict[str, Any] | None
     redactions: list[dict[str, Any]]
+    parents: list[dict[str, Any]]  # named, parent (an id, or None) and status of each parent that the document names
+    children: list[str]  # the first documents that name this one as their parent
+    n_children: int
+    members: list[str]  # the first other documents of its group
+    n_members: int  # how many others there are
 
 
 def why(folder: Path, id: str) -> Story:
@@ -139,7 +145,21 @@ def why(folder: Path, id: str) -> Story:
             path=path,
             contaminated=contaminated,
             redactions=rows("select kind, start_char, end_char from pii where id = ? order by start_char", id),
+            **_relatives(rows, id),
         )
+
+
+def _relatives(rows: Callable[..., list[dict[str, Any]]], id: str) -> dict[str, Any]:
+    """Return the parents, children and group of a document, as fields of its story."""
+    own = "from documents where relation_group = (select relation_group from documents where id = $1) and id <> $1"
+    named = "select distinct id from parents where parent = $1 and id <> $1"
+    return {
+        "parents": rows("select distinct named, parent, status from parents where id = $1 order by named", id),
+        "children": [row["id"] for row in rows(f"{named} order by id limit {RELATIVES}", id)],
+        "n_children": rows(f"select count(*) as n from ({named})", id)[0]["n"],
+        "members": [row["id"] for row in rows(f"select id {own} order by id limit {RELATIVES}", id)],
+        "n_members": rows(f"select count(*) as n {own}", id)[0]["n"],
+    }
 
 
 def _path(pairs: list[dict[str, Any]], start: str, end: str) -> list[dict[str, Any]]:

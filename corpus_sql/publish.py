@@ -34,6 +34,7 @@ EXPORTS = {
     "reconciliation": "seq, source_id nulls first",
     "files": "file",
     "pairs": "a, b, kind",
+    "parents": "id, named",
     "pii": "id, start_char",
 }
 

@@ -100,6 +100,7 @@ def story(found: Story) -> Iterator[str]:
     for step in found.path:
         jaccard = f"Jaccard {step['jaccard']:.4f}" if step["jaccard"] is not None else "the same text"
         yield f"  {step['from']} - {step['to']}: {jaccard}"
+    yield from _relatives(found)
     if found.contaminated:
         yield f"  shares with {found.contaminated['item']}: {found.contaminated.get('ngram')!r}"
         if len(found.contaminated.get("items") or []) > 1:
@@ -112,6 +113,22 @@ def story(found: Story) -> Iterator[str]:
         yield f"  scrubbed: {span['kind']} at characters {span['start_char']:,} to {span['end_char']:,}"
     if found.document and found.document["verdict"] == "keep":
         yield f"  kept: {line['shard']}, row {line['shard_row']:,}, split {line['split']}"
+
+
+def _relatives(found: Story) -> Iterator[str]:
+    """The group of a document, if it is not alone in it, and what ties it there."""
+    for one in found.parents:
+        there = {"document": one["parent"], "quarantined": "a line that could not be read", "dangling": "in no raw file"}
+        said = there[one["status"]]
+        yield f"  parent: {one['named']}" + ("" if said == one["named"] else f" ({said})")
+    if found.n_children:
+        yield f"  children: {_first(found.children, found.n_children)}"
+    if found.n_members:
+        yield f"  group {found.document['relation_group']}, with {_first(found.members, found.n_members)}"
+
+
+def _first(names: list[str], n: int) -> str:
+    return ", ".join(names) + (f" and {n - len(names):,} more" if n > len(names) else "")
 
 
 def _hit(hit: dict[str, Any]) -> str:
@@ -152,4 +169,7 @@ def story_dict(found: Story) -> dict[str, Any]:
         "path": found.path,
         "contaminated": found.contaminated,
         "redactions": found.redactions,
+        "parents": found.parents,
+        "children": {"n": found.n_children, "first": found.children},
+        "members": {"n": found.n_members, "first": found.members},
     }
