@@ -13,7 +13,7 @@ EXAMPLES = 3  # rows that a finding shows of those it counts
 
 @dataclass(frozen=True)
 class Finding:
-    """One thing to know. layer: files, sources or training; severity: error or notice; fix: what to do, may be empty."""
+    """One thing to know. layer: files, sources or training; severity: error or notice; fix: what to do, or empty."""
 
     layer: str
     check: str

@@ -62,6 +62,11 @@ class Opened:
             first += shard["rows"]
         return connection
 
+    def close(self) -> None:
+        """Close the tables, if they were opened."""
+        if "connection" in self.__dict__:
+            self.connection.close()
+
     def rows(self, sql: str, values: list[Any] | None = None) -> list[tuple]:
         return self.connection.execute(sql, values or []).fetchall()
 

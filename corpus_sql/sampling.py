@@ -24,9 +24,9 @@ from corpus_sql.files import write
 from corpus_sql.validation import did_you_mean
 
 USES = {
-    "stratified": "It stands for the kept documents by source, language and length: weigh each by its weight to judge the whole.",
-    "near-threshold": "It shows where a rule errs and how a threshold could move; it says nothing of how common anything is.",
-    "reservoir": "It stands for all documents that were read, rejected ones too, each equally likely; small sources and languages may be missing.",
+    "stratified": "It stands for the kept documents by source, language and length; weigh each by its weight.",
+    "near-threshold": "It shows where a rule errs and its threshold could be; it does not show how common anything is.",
+    "reservoir": "It stands for all documents that were read, rejected ones too; small sources may be missing from it.",
     "by-reason": "It shows what each rule drops; the numbers drawn are not the numbers dropped.",
 }
 BANDS = (200, 1_000, 5_000, 20_000)  # code points: where the length bands of a stratified sample begin
@@ -111,7 +111,13 @@ def _stratified(connection: duckdb.DuckDBPyConnection, n: int, seed: str) -> tup
         + f" else {len(BANDS)} end"
     )
     strata = connection.execute(
-        f"select source_id, lang, {band} as band, count(*) from documents where verdict = 'keep' group by all order by all"
+        f"""
+        select source_id, lang, {band} as band, count(*)
+        from documents
+        where verdict = 'keep'
+        group by all
+        order by all
+        """
     ).fetchall()
     shares = allocate([size for *_, size in strata], n)
     connection.execute(
@@ -228,7 +234,10 @@ def _by_reason(
             f"""
             select {_DOCUMENT}, n_dropped / least(n_dropped, ?) as weight
             from (
-                select *, row_number() over (partition by stage, reason order by {_PRIORITY}) as place, count(*) over (partition by stage, reason) as n_dropped
+                select
+                    *,
+                    row_number() over (partition by stage, reason order by {_PRIORITY}) as place,
+                    count(*) over (partition by stage, reason) as n_dropped
                 from {dropped}
             ) as ordered
             where place <= ? and (? is null or reason = ?)
@@ -276,22 +285,31 @@ def _near_threshold(
         query = f"""
             with
                 told as (
-                    select id, list_filter(hits, lambda h: h.reason = ?)[1] as hit
-                    from ({judging.as_if_fired(folder, one)}) as judged
+                    select id, hit.value as value, coalesce(hit.threshold, ?) as threshold
+                    from (
+                        select id, list_filter(hits, lambda h: h.reason = ?)[1] as hit
+                        from ({judging.as_if_fired(folder, one)}) as judged
+                    ) as fired
                 ),
                 apart as (
                     select
                         id,
-                        hit.value as value,
-                        coalesce(hit.threshold, ?) as threshold,
-                        abs(hit.value - coalesce(hit.threshold, ?)) / coalesce(nullif(abs(coalesce(hit.threshold, ?)), 0), 1) as distance,
-                        case when len(list_filter(then_.hits, lambda h: h.reason = ?)) > 0 then 'hit' else 'passed' end as side
+                        value,
+                        threshold,
+                        abs(value - threshold) / coalesce(nullif(abs(threshold), 0), 1) as distance,
+                        case
+                            when list_contains(list_transform(then_.hits, lambda h: h.reason), ?) then 'hit'
+                            else 'passed'
+                        end as side
                     from told
                     join stages."{one.stage}" as then_ using (id)
-                    where hit.value is not null and coalesce(hit.threshold, ?) is not null
+                    where value is not null and threshold is not null
                 ),
                 ordered as (
-                    select *, row_number() over (partition by side order by distance, {_PRIORITY}) as place, count(*) over (partition by side) as of_side
+                    select
+                        *,
+                        row_number() over (partition by side order by distance, {_PRIORITY}) as place,
+                        count(*) over (partition by side) as of_side
                     from apart
                 )
             select {_DOCUMENT.replace("id,", "documents.id,", 1)}, side, value, threshold, distance, of_side
@@ -300,7 +318,7 @@ def _near_threshold(
             where place <= ?
             order by side, place
         """
-        rows = _dicts(connection.execute(query, [rule, least, least, least, rule, least, seed, n]))
+        rows = _dicts(connection.execute(query, [least, rule, rule, seed, n]))
     sides = {side: next((row["of_side"] for row in rows if row["side"] == side), 0) for side in ("hit", "passed")}
     for row in rows:
         del row["of_side"]

@@ -19,7 +19,12 @@ def contamination(build: Opened, say: Say) -> str:
     """No kept document shares an n-gram with a protected item."""
     if "decontaminate" not in build.config["stages"]:
         raise Unchecked("the stage decontaminate is not in the build")
-    query = "select id from documents join measures.decontaminate as m using (id) where verdict = 'keep' and m.item is not null order by id"
+    query = """
+        select id
+        from documents join measures.decontaminate as measure using (id)
+        where verdict = 'keep' and measure.item is not null
+        order by id
+    """
     say.many("kept, though the measure names a protected item", [id for (id,) in build.rows(query)])
     table = build.config["decontaminate"]
     files = protected_files(build)
@@ -44,7 +49,8 @@ def contamination(build: Opened, say: Say) -> str:
     if not same and ids:
         shown = "; ".join(f"{id} ({hits[id]})" for id in ids[:3])
         say.notice(
-            f"the protected files have changed since the build; documents that share an n-gram with what lies there now: {len(ids):,}: {shown}",
+            "the protected files have changed since the build; "
+            f"documents that share an n-gram with what lies there now: {len(ids):,}: {shown}",
             "Build another version against them.",
         )
     elif ids:
@@ -55,7 +61,8 @@ def contamination(build: Opened, say: Say) -> str:
         # a placeholder can make an n-gram that the raw text did not have
         if made := [id for id in ids if id in redacted]:
             say.notice(
-                f"documents that share an n-gram with a protected item after the scrub: {len(made):,}: {'; '.join(made[:3])}"
+                "documents that share an n-gram with a protected item after the scrub: "
+                f"{len(made):,}: {'; '.join(made[:3])}"
             )
     return f"{n_items:,} items; {covered}"
 

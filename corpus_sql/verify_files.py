@@ -11,17 +11,14 @@ import json
 import os
 import re
 import stat
-import unicodedata
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-import duckdb
-import numpy as np
 import pyarrow.parquet as pq
 
-from corpus_sql import judging, shards
 from corpus_sql import manifest as manifests
+from corpus_sql import shards
 from corpus_sql.findings import Say
 from corpus_sql.opened import Opened
 from corpus_sql.project import builtin
@@ -30,10 +27,9 @@ from corpus_sql.validation import findings
 
 SUMS = "_audit/SHA256SUMS"
 _SUM_LINE = re.compile(rb"([0-9a-f]{64})  ([^\n]+)")
-_LEAST_ROW_GROUP = 64 << 20  # the contract's limit, in uncompressed bytes
+_LARGEST_ROW_GROUP = 64 << 20  # the contract's limit, in uncompressed bytes
 # what the fingerprint of a relation is over; other keys of its entry explain it
 _PRINTED = ("sql", "stream", "columns", "inputs", "udfs", "tools", "files", "max_line_bytes", "code", "superseded")
-_INVISIBLE = "\u200b\u200c\u200d\u2060\ufeff\u00ad"
 
 
 def sums(build: Opened, say: Say) -> str:
@@ -125,7 +121,8 @@ def config(build: Opened, say: Say) -> str:
         found = {build.written.get(key), build.manifest[key], build.record[key]}
         if len(found) > 1:
             say.error(
-                f"{key} is {build.written.get(key)!r} in config.toml, {build.manifest[key]!r} in the manifest, {build.record[key]!r} in build.json"
+                f"{key} is {build.written.get(key)!r} in config.toml, {build.manifest[key]!r} in the manifest, "
+                f"{build.record[key]!r} in build.json"
             )
     for path, value in _leaves({k: v for k, v in build.written.items() if k not in ("dataset", "version", "sources")}):
         recorded: Any = build.config
@@ -139,10 +136,9 @@ def config(build: Opened, say: Say) -> str:
         ("bands", "near_dedup"),
         ("ngram", "decontaminate"),
     ):
-        if build.manifest["dedup"][key] != build.config[table][key]:
-            say.error(
-                f"dedup.{key} is {build.manifest['dedup'][key]} in the manifest, {build.config[table][key]} in build.json"
-            )
+        stated, recorded = build.manifest["dedup"][key], build.config[table][key]
+        if stated != recorded:
+            say.error(f"dedup.{key} is {stated} in the manifest, {recorded} in build.json")
     return f"sha256 {digest[:12]}…"
 
 
@@ -215,9 +211,10 @@ def shard_files(build: Opened, say: Say) -> str:
             say.error(f"{name} is to have {per_shard:,} rows (shard_rows), the manifest says {shard['rows']:,}")
         for group in range(file.metadata.num_row_groups):
             one = file.metadata.row_group(group)
-            if one.total_byte_size > _LEAST_ROW_GROUP and one.num_rows > 1:
+            if one.total_byte_size > _LARGEST_ROW_GROUP and one.num_rows > 1:
                 say.error(
-                    f"{name}, row group {group}: {one.total_byte_size:,} bytes uncompressed in {one.num_rows:,} rows, more than {_LEAST_ROW_GROUP:,}"
+                    f"{name}, row group {group}: {one.total_byte_size:,} bytes uncompressed in {one.num_rows:,} rows, "
+                    f"more than {_LARGEST_ROW_GROUP:,}"
                 )
     return f"{len(stated):,} shards, {len(shape):,} columns"
 
@@ -241,165 +238,7 @@ def columns(build: Opened, say: Say) -> str:
                 f"{c} {t}" for c, t in wanted if (c, t) not in found
             ]
             say.error(
-                f"_audit/{path.relative_to(build.audit)}: the columns are not those declared: {', '.join(differ) or 'another order'}"
+                f"_audit/{path.relative_to(build.audit)}: the columns are not those declared: "
+                f"{', '.join(differ) or 'another order'}"
             )
     return f"{tables:,} tables"
-
-
-def ids(build: Opened, say: Say) -> str:
-    """Ids are unique, ascend in byte order, and name the line they came from."""
-    previous, count, wrong = None, 0, []
-    for shard in build.manifest["shards"]:
-        for batch in pq.ParquetFile(build.folder / shard["name"]).iter_batches(8192, columns=["id"]):
-            for one in batch.column(0).to_pylist():
-                key = one.encode()
-                if previous is not None and key <= previous:
-                    wrong.append(f"{one} after {previous.decode()}")
-                previous = key
-                count += 1
-    say.many("ids do not ascend in byte order", wrong, "Readers rely on the order of the rows.")
-    build.bad_rows(say, "audits", "ids_unique")
-    build.bad_rows(say, "reports", "verify_tables_sorted")
-    build.bad_rows(say, "reports", "verify_lines_in_order")
-    return f"{count:,} in the shards, {build.one('select count(*) from documents'):,} documents"
-
-
-def texts(build: Opened, say: Say) -> str:
-    """Each text is not empty, in NFC, and has the length and hash that stand beside it."""
-    wrong: dict[str, list[str]] = {
-        "empty texts": [],
-        "texts that are not NFC": [],
-        "n_chars is not the length": [],
-        "sha256 is not that of the text": [],
-    }
-    empty, nfc, lengths, hashes = wrong.values()
-    count = chars = 0
-    for shard in build.manifest["shards"]:
-        for batch in pq.ParquetFile(build.folder / shard["name"]).iter_batches(
-            512, columns=["id", "text", "n_chars", "sha256"]
-        ):
-            for id, text, n_chars, sha256 in zip(*(column.to_pylist() for column in batch.columns), strict=True):
-                if not text.strip().strip(_INVISIBLE).strip():
-                    empty.append(id)
-                if not unicodedata.is_normalized("NFC", text):
-                    nfc.append(id)
-                if len(text) != n_chars:
-                    lengths.append(f"{id} ({n_chars:,}, the text has {len(text):,})")
-                if hashlib.sha256(text.encode()).digest() != sha256:
-                    hashes.append(id)
-                count, chars = count + 1, chars + len(text)
-    for what, examples in wrong.items():
-        say.many(what, examples)
-    return f"{count:,} texts, {chars:,} characters"
-
-
-def placeholders(build: Opened, say: Say) -> str:
-    """Each redaction has its placeholder at its place in the text, and no count is off."""
-    build.bad_rows(say, "audits", "pii_agrees")
-    build.bad_rows(say, "reports", "verify_pii_kinds")
-    displaced, longer, count = [], [], 0
-    query = """
-        select shards.id, shards.text, shards.n_chars, documents.n_chars,
-            list({'kind': kind, 'from': start_char, 'to': end_char} order by start_char)
-        from shards join documents using (id) join pii using (id) group by all order by shards.id
-    """
-    for id, text, n_chars, before, spans in build.stream(query):
-        shift = end = 0
-        for span in spans:
-            placeholder, start = f"<{span['kind'].upper()}>", span["from"] + shift
-            if (
-                text[start : start + len(placeholder)] != placeholder
-                or span["from"] < end
-                or span["to"] <= span["from"]
-            ):
-                displaced.append(f"{id}, {span['kind']} at {span['from']:,} to {span['to']:,}")
-            end = span["to"]
-            shift += len(placeholder) - (span["to"] - span["from"])
-            count += 1
-        if before + shift != n_chars:
-            longer.append(f"{id} ({before:,} before, {n_chars:,} after, {shift:+,} by its placeholders)")
-    say.many("placeholders do not stand where the audit table says", displaced)
-    say.many("texts changed by more than their placeholders", longer)
-    query = "select id from shards join documents using (id) where pii_redactions = 0 and shards.n_chars <> documents.n_chars order by id"
-    say.many("texts changed by more than their placeholders", [id for (id,) in build.rows(query)])
-    return f"{count:,} placeholders"
-
-
-def records(build: Opened, say: Say) -> str:
-    """Shards, documents, decisions, rejected and quarantined lines tell one story of every line."""
-    for stem in ("shards_hold_the_kept", "decided_once", "text_nonempty"):
-        build.bad_rows(say, "audits", stem)
-    for stem in ("documents_match_shards", "places", "endings", "hits"):
-        build.bad_rows(say, "reports", f"verify_{stem}")
-    for path in sorted((build.audit / "measures").glob("*.parquet")):
-        wrong = build.rows(
-            f'select coalesce(m.id, d.id) from measures."{path.stem}" as m full join documents as d using (id) group by all having count(m.id) <> 1 or count(d.id) <> 1 order by 1'
-        )
-        say.many(f"measures.{path.stem} has not one row for each document", [id for (id,) in wrong])
-    return f"{build.one('select count(*) from decisions'):,} decisions"
-
-
-def judgements(build: Opened, say: Say) -> str:
-    """The decisions follow from the measures: each stage's SQL is run once more over the tables of the build."""
-    again, not_again = [], []
-    with judging.open_for_judging(build.folder) as connection:
-        for stage in build.config["stages"]:
-            if not judging.can_judge(build.folder, stage):
-                not_again.append(stage)
-                continue
-            query = f"""
-                select coalesce(now.id, then_.id)
-                from ({judging.stage_sql(build.folder, stage)}) as now
-                full join stages."{stage}" as then_ using (id)
-                where now.id is null or then_.id is null or now.hits is distinct from then_.hits
-                order by 1
-            """
-            try:
-                wrong = connection.execute(query).fetchall()
-            except duckdb.BinderException:  # a stage of the user's own that reads the text, or calls a UDF
-                not_again.append(stage)
-                continue
-            say.many(f"{stage} decides otherwise over the measures of the build", [id for (id,) in wrong])
-            again.append(stage)
-    rest = f"; not {', '.join(not_again)}, which read{'s' if len(not_again) == 1 else ''} what is not in the build"
-    return f"{', '.join(again) or 'no stage'}{rest if not_again else ''}"
-
-
-def counts(build: Opened, say: Say) -> str:
-    """Counts that must agree agree: lines, stages, sources, decisions, manifest."""
-    for stem in ("counts_balance", "chain_unbroken", "decisions_match", "lines_accounted", "manifest_counts_agree"):
-        build.bad_rows(say, "audits", stem)
-    build.bad_rows(say, "reports", "verify_counts_by_source")
-    stated = {key: n for key, n in build.rows("from manifest_counts") if key.startswith("filters.")}
-    listed = {f"filters.{stage}" for stage in build.config["stages"]}
-    dropped = dict(build.rows("select stage, count(*) from decisions where verdict <> 'keep' group by stage"))
-    unknown = sorted(set(dropped) - set(build.config["stages"]) - {"read"})
-    say.many("decisions of stages that are not in the build", unknown)
-    for key in sorted(stated):
-        if stated[key] and key not in listed:
-            say.error(f"{key} is {stated[key]:,}, but the stage is not in the build")
-    lines = build.one("select coalesce(sum(lines), 0) from files where status = 'read'")
-    drops = sum(build.manifest["filters"].values()) + sum(
-        v for k, v in build.manifest["dedup"].items() if k.endswith(("dropped", "decontaminated"))
-    )
-    total = build.manifest["n_docs"] + drops + sum(build.manifest["quarantined"].values()) + build.manifest["blank"]
-    if total != lines:
-        say.error(f"the raw files have {lines:,} lines, the manifest accounts for {total:,}")
-    return f"{lines:,} lines, {len(build.config['stages']):,} stages"
-
-
-def hash_chain(build: Opened, say: Say) -> str:
-    """The build hashes come out again from the documents, and hashes.u64 is what the second is over."""
-    chain = build.record["hash_chain"]
-    for key, where in (("corpus_build_hash", "true"), ("filtered_build_hash", "verdict = 'keep'")):
-        found = np.array(
-            [h for (h,) in build.stream(f"select distinct content_hash64 from documents where {where}", size=65536)],
-            np.int64,
-        )
-        content = np.sort(found.view(np.uint64)).astype(">u8").tobytes()
-        digest = hashlib.blake2b(content, digest_size=32).hexdigest()
-        if chain[key] != digest:
-            say.error(f"{key} is {chain[key]} in build.json, {digest} over the documents")
-    if (build.audit / "hashes.u64").read_bytes() != content:
-        say.error("_audit/hashes.u64 does not hold the ascending unique hashes of the kept documents")
-    return f"{len(found):,} unique hashes kept"

@@ -35,7 +35,11 @@ _EXPECTED = """
     from documents
     left join shards using (id)
     left join rejected using (id)
-    left join (select id, list({'kind': kind, 'from': start_char, 'to': end_char} order by start_char) as spans from pii group by id) as spans using (id)
+    left join (
+        select id, list({'kind': kind, 'from': start_char, 'to': end_char} order by start_char) as spans
+        from pii
+        group by id
+    ) as spans using (id)
     where documents.file = ?
     union all
     select line, byte_offset, id, null, null, null, null, null, null, null, null, null, null, reason, detail, raw
@@ -61,7 +65,7 @@ def raw(build: Opened, say: Say) -> str:
             else:
                 say.error(
                     f"{file} is not in raw any more",
-                    "Without it the build cannot be made again. `corpus-sql fetch` gets it where its upstream is known.",
+                    "No build can be made again without it; `corpus-sql fetch` gets it where its upstream is known.",
                 )
             continue
         if path.stat().st_size != size or sha256_file(path) != sha256:
@@ -77,7 +81,8 @@ def raw(build: Opened, say: Say) -> str:
         if found["lines"] != lines or found["blank"] != blank or found["bom"] != bom:
             stated = f"{lines:,} lines, {blank:,} blank, {bom} byte order marks"
             say.error(
-                f"{file}: {stated} in the audit table; the file has {found['lines']:,}, {found['blank']:,}, {found['bom']}"
+                f"{file}: {stated} in the audit table; "
+                f"the file has {found['lines']:,}, {found['blank']:,}, {found['bom']}"
             )
         count += found["found"]
     if gone:

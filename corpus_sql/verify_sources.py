@@ -92,7 +92,16 @@ def groups(build: Opened, say: Say) -> str:
         build.bad_rows(say, "reports", "verify_groups_in_one_split")
     else:
         crossing = build.one(
-            "select count(*) from (select 1 from documents where verdict = 'keep' group by relation_group having count(distinct split) > 1)"
+            """
+            select count(*)
+            from (
+                select relation_group
+                from documents
+                where verdict = 'keep'
+                group by relation_group
+                having count(distinct split) > 1
+            ) as crossing
+            """
         )
         if crossing:
             say.notice(
@@ -124,7 +133,8 @@ def shares(build: Opened, say: Say) -> str:
             say.notice(f"the split {split} is empty, {permille / 10:g} % of {total:,} {unit} were asked for", stratify)
         elif total and tail(n, total, permille / 1000) < OUTSIDE / 2:
             say.notice(
-                f"the split {split} has {n:,} of {total:,} {unit} ({100 * n / total:.2f} %), {permille / 10:g} % were asked for: chance alone seldom does that",
+                f"the split {split} has {n:,} of {total:,} {unit} ({100 * n / total:.2f} %), {permille / 10:g} % were "
+                "asked for: chance alone does that less than once in a thousand builds",
                 stratify,
             )
     return ", ".join(f"{split} {n:,}" for split, n in sorted(found.items())) + f" {unit}"

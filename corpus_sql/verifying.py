@@ -9,7 +9,7 @@ from pathlib import Path
 import duckdb
 import pyarrow as pa
 
-from corpus_sql import verify_contamination, verify_files, verify_raw, verify_sources
+from corpus_sql import verify_contamination, verify_files, verify_raw, verify_records, verify_sources
 from corpus_sql.errors import ConfigError, CorpusError, Problem
 from corpus_sql.findings import ERROR, NOTICE, OK, UNCHECKED, Check, Findings, Say, Unchecked
 from corpus_sql.opened import Opened
@@ -32,13 +32,13 @@ CHECKS: tuple[tuple[str, str, Callable[[Opened, Say], str], tuple[str, ...]], ..
     ("files", "record", verify_files.record, (*_TABLES, "_audit/compiled/*")),
     ("files", "shards", verify_files.shard_files, (*_JSON, "shard-*.parquet")),
     ("files", "columns", verify_files.columns, _TABLES),
-    ("files", "ids", verify_files.ids, _TABLES),
-    ("files", "texts", verify_files.texts, ("_MANIFEST.json", "shard-*.parquet")),
-    ("files", "placeholders", verify_files.placeholders, _TABLES),
-    ("files", "records", verify_files.records, _TABLES),
-    ("files", "judgements", verify_files.judgements, (*_TABLES, "_audit/compiled/stages/*")),
-    ("files", "counts", verify_files.counts, _TABLES),
-    ("files", "hash chain", verify_files.hash_chain, (*_TABLES, "_audit/hashes.u64")),
+    ("files", "ids", verify_records.ids, _TABLES),
+    ("files", "texts", verify_records.texts, ("_MANIFEST.json", "shard-*.parquet")),
+    ("files", "placeholders", verify_records.placeholders, _TABLES),
+    ("files", "records", verify_records.records, _TABLES),
+    ("files", "judgements", verify_records.judgements, (*_TABLES, "_audit/compiled/stages/*")),
+    ("files", "counts", verify_records.counts, _TABLES),
+    ("files", "hash chain", verify_records.hash_chain, (*_TABLES, "_audit/hashes.u64")),
     ("sources", "sources", verify_sources.sources, _TABLES),
     ("sources", "raw", verify_raw.raw, _TABLES),
     ("sources", "splits", verify_sources.splits, _TABLES),
@@ -72,30 +72,33 @@ def verify(build: Path) -> Findings:
             )
         )
     opened, found, damaged = Opened(folder), Findings(str(folder)), set()
-    for layer, name, check, needs in CHECKS:
-        say = Say(layer, name)
-        broken = sorted(one for one in damaged if any(fnmatch.fnmatchcase(one, need) for need in needs))
-        outcome, says = "", ""
-        if broken:
-            outcome, says = (
-                UNCHECKED,
-                f"not checked, for it reads damaged files: {', '.join(broken[:2])}{', …' if len(broken) > 2 else ''}",
-            )
-            say.notice(says)
-        else:
-            try:
-                says = check(opened, say)
-            except Unchecked as reason:
-                outcome, says = UNCHECKED, f"{reason}: not checked"
-                say.notice(says)
-            except (CorpusError, duckdb.Error, pa.ArrowException, OSError, LookupError, TypeError, ValueError) as error:
-                say.error(
-                    f"cannot be checked: {type(error).__name__}: {str(error).strip().splitlines()[0] if str(error).strip() else 'no reason given'}"
-                )
-        damaged |= say.damaged
-        if any(one.severity == ERROR for one in say.found):
-            outcome = ERROR
-        outcome = outcome or (NOTICE if say.found else OK)
-        found.checks.append(Check(layer, name, outcome, says))
-        found.findings.extend(say.found)
+    try:
+        for layer, name, check, needs in CHECKS:
+            say = Say(layer, name)
+            broken = sorted(one for one in damaged if any(fnmatch.fnmatchcase(one, need) for need in needs))
+            outcome, says = _look(opened, say, check, broken)
+            damaged |= say.damaged
+            found.checks.append(Check(layer, name, outcome, says))
+            found.findings.extend(say.found)
+    finally:
+        opened.close()
     return found
+
+
+def _look(opened: Opened, say: Say, check: Callable[[Opened, Say], str], broken: list[str]) -> tuple[str, str]:
+    """Make one check; return its outcome and what was looked at."""
+    says = ""
+    try:
+        if broken:
+            raise Unchecked(f"it reads damaged files, {', '.join(broken[:2])}{', …' if len(broken) > 2 else ''}")
+        says = check(opened, say)
+    except Unchecked as reason:
+        says = f"{reason}: not checked"
+        say.notice(says)
+        return (ERROR if any(one.severity == ERROR for one in say.found) else UNCHECKED), says
+    except (CorpusError, duckdb.Error, pa.ArrowException, OSError, LookupError, TypeError, ValueError) as error:
+        what = str(error).strip().split("\n")[0] or "no reason given"
+        say.error(f"cannot be checked: {type(error).__name__}: {what}")
+    if any(one.severity == ERROR for one in say.found):
+        return ERROR, says
+    return (NOTICE if say.found else OK), says
