@@ -226,6 +226,33 @@ def sql(
 
 
 @app.command()
+def diff(
+    before: Annotated[Path, typer.Argument(metavar="BUILD", help="the earlier version folder", show_default=False)],
+    after: Annotated[Path, typer.Argument(metavar="BUILD", help="the later version folder", show_default=False)],
+    note: Annotated[bool, typer.Option("--note", help="write CHANGES.md beside the reports of the later build")] = False,
+    as_json: AsJson = False,
+) -> None:
+    """Say what changed between two builds, document by document, and why.
+
+    Every change also goes to corpus/<dataset>/reports/<version>/diff-<earlier version>.parquet.
+
+    Example: corpus-sql diff artifacts/corpus/demo/v1 artifacts/corpus/demo/v2
+    """
+    from corpus_sql import diff_shown, diffing
+
+    with diffing.diff(before, after) as found:
+        try:
+            parquet = found.write()
+        except OSError as error:
+            parquet = None
+            _say(f"the changes are not written as Parquet: {error.strerror}: {diffing.reports(after)}")
+        for line in diff_shown.as_json(found) if as_json else diff_shown.human(found, parquet):
+            print(line)
+        if note:
+            _say(f"written: {diffing.write_note(found)}")
+
+
+@app.command()
 def verify(build: BuildPath, as_json: AsJson = False) -> None:
     """Check whether a build may be handed over to training; exit 1 when there is an error, 0 with notices.
 

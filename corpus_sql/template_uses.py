@@ -42,7 +42,11 @@ def uses(model: Model, macros: Mapping[str, str]) -> Uses:
     """Return what a model's template depends on. macros: name of a file in sql/macros -> its text."""
     tree = _ENVIRONMENT.parse(model.text + "\n" + (model.stream or ""))
     stage = model.stem if model.folder == "stages" else model.folder
-    files = {node.template.value for node in tree.find_all((nodes.Import, nodes.FromImport)) if isinstance(node.template, nodes.Const)}
+    files = {
+        node.template.value
+        for node in tree.find_all((nodes.Import, nodes.FromImport))
+        if isinstance(node.template, nodes.Const)
+    }
     called = {node.node.name for node in tree.find_all(nodes.Call) if isinstance(node.node, nodes.Name)}
     if called & {node.name for node in _ENVIRONMENT.parse(macros.get("hits.sql", "")).find_all(nodes.Macro)}:
         files.add("hits.sql")
@@ -72,7 +76,12 @@ def _keys(tree: nodes.Node, stage: str) -> Iterator[str]:
             yield f"{stage}.{_constant(call)}"
         elif name == "by_lang" and len(call.args) == 2 and all(isinstance(arg, nodes.Const) for arg in call.args):
             yield f"{call.args[0].value}.{call.args[1].value}"
-        elif isinstance(call.node, nodes.Getattr) and call.node.attr == "get" and (path := _path(call.node.node)) and _constant(call):
+        elif (
+            isinstance(call.node, nodes.Getattr)
+            and call.node.attr == "get"
+            and (path := _path(call.node.node))
+            and _constant(call)
+        ):
             yield ".".join([*path, _constant(call)][:2])
     inner = {id(node.node) for node in tree.find_all((nodes.Getattr, nodes.Getitem))}
     for node in tree.find_all((nodes.Getattr, nodes.Getitem)):

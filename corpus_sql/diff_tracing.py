@@ -1,0 +1,500 @@
+"""Following each change of a document back to what moved it, over the tables that `diffing` has laid out.
+
+A question is: why was this line dropped by this stage in one build and not in the other (`judged`), why is it in one
+build only (`line`), why is its text other than before (`text` in the raw file, `scrub` after the scrub), its split, its
+cluster? A question has answers (causes, by number) and may rest on others: a document is kept because the document it
+was a copy of is gone, which a threshold dropped. `members` and `group` stand for all documents of a cluster or a
+relation group that are not in both builds alike. Documents are only joined in SQL; Python sees distinct combinations.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+
+import duckdb
+
+from corpus_sql.diff_causes import Cause, Facts
+
+# two texts before the scrub differ
+RAW_DIFFERS = "(a.content is distinct from b.content or a.raw_chars is distinct from b.raw_chars)"
+_MOST_ROUNDS = 100  # a chain is no longer than the stages are many, unless a build is damaged
+
+
+class Tracer:
+    """One run over the questions of a diff. Its tables: questions, links, answers (q, c, via)."""
+
+    def __init__(self, connection: duckdb.DuckDBPyConnection, facts: Facts):
+        self.run, self.facts = connection.execute, facts
+        self.run("create table questions (q bigint, kind varchar, pair bigint, stage varchar, side varchar)")
+        self.run("create table links (q bigint, next bigint)")
+        self.run("create table answers (q bigint, c integer, via varchar[])")
+        self.run("create table wanted (q bigint, kind varchar, pair bigint, stage varchar, side varchar)")
+        self.run("create table targets (q bigint, pair bigint, stage varchar)")
+
+    def trace(self) -> None:
+        """Answer the questions that `changes` asks."""
+        self.run(
+            """
+            insert into wanted
+            select
+                null,
+                case
+                    when change in ('added', 'removed') then 'line'
+                    when change = 'verdict' then 'judged'
+                    when change = 'text' and stage = 'pii' then 'scrub'
+                    else change
+                end,
+                pair,
+                case when change = 'verdict' then stage end,
+                side
+            from changes
+            """
+        )
+        for _ in range(_MOST_ROUNDS):
+            if not self._ask():
+                break
+            self._lines()
+            self._texts()
+            self._scrubs()
+            self._splits()
+            self._clusters()
+            self._members()
+            self._judged()
+            self._resolve()
+        self._propagate()
+
+    def _rows(self, sql: str) -> list[tuple]:
+        return self.run(sql).fetchall()
+
+    def _ask(self) -> int:
+        """Number what is wanted and new, and tie it to who asked; returns how many are new."""
+        self.run(
+            """
+            create or replace table fresh as
+            select
+                (select count(*) from questions) + row_number() over (order by kind, pair, stage, side) as q, *
+            from (
+                select distinct kind, pair, stage, side from wanted
+                where not exists (
+                    from questions as old
+                    where old.kind = wanted.kind and old.pair = wanted.pair
+                        and old.stage is not distinct from wanted.stage and old.side is not distinct from wanted.side
+                )
+            )
+            """
+        )
+        self.run("insert into questions from fresh")
+        self.run(
+            """
+            insert into links
+            select distinct wanted.q, questions.q
+            from wanted
+            join questions on questions.kind = wanted.kind and questions.pair = wanted.pair
+                and questions.stage is not distinct from wanted.stage and questions.side is not distinct from wanted.side
+            where wanted.q is not null and wanted.q <> questions.q
+            """
+        )
+        self.run("delete from wanted")
+        return self._rows("select count(*) from fresh")[0][0]
+
+    def _answer(self, facts: str, columns: Iterable[str], say: Callable[..., list[Cause]]) -> None:
+        """Answer the questions of a table `facts` (q and columns): say(*columns) is called once for each combination."""
+        names = ", ".join(columns)
+        self.run(
+            f"create or replace table combinations as select row_number() over (order by all_) as n, all_ from (select distinct row({names}) as all_ from {facts})"
+        )
+        said = []
+        for n, values in self._rows("select n, all_ from combinations order by n"):
+            values = tuple(values.values()) if isinstance(values, dict) else tuple(values)
+            said += [(n, self.facts.number(cause)) for cause in say(*values)]
+        if said:
+            self.run("create or replace table said (n bigint, c integer)")
+            for n, c in said:
+                self.run("insert into said values (?, ?)", [n, c])
+            self.run(
+                f"""
+                insert into answers
+                select distinct facts.q, said.c, cast([] as varchar[])
+                from {facts} as facts
+                join combinations on combinations.all_ is not distinct from row({", ".join("facts." + name for name in columns)})
+                join said using (n)
+                where not exists (from answers where answers.q = facts.q and answers.c = said.c)
+                """
+            )
+
+    def _asked(self, kind: str) -> bool:
+        """Lay out the fresh questions of a kind with both sides of their pairs, as `facts_of`; False when there are none."""
+        self.run(
+            f"create or replace table facts_of as select fresh.q, fresh.stage, fresh.side, lines.* from fresh join lines using (pair) where kind = '{kind}'"
+        )
+        return bool(self._rows("select count(*) from facts_of")[0][0])
+
+    def _lines(self) -> None:
+        if self._asked("line"):
+            self.run(
+                "create or replace table facts as select q, coalesce(b.source_id, a.source_id) as source, coalesce(b.file, a.file) as file from facts_of"
+            )
+            self._answer("facts", ("source", "file"), self.facts.line)
+
+    def _texts(self) -> None:
+        if self._asked("text"):
+            self.run("create or replace table facts as select q, a.file as file_a, b.file as file_b from facts_of")
+            self._answer("facts", ("file_a", "file_b"), self.facts.text)
+
+    def _scrubs(self) -> None:
+        if not self._asked("scrub"):
+            return
+        self.run(
+            """
+            create or replace table facts as
+            with spans as (
+                select q, kind, start_char, end_char, 1 as n from facts_of join before.pii on pii.id = facts_of.a.id
+                union all
+                select q, kind, start_char, end_char, -1 as n from facts_of join after.pii on pii.id = facts_of.b.id
+            ),
+            other as (select q, kind from spans group by q, kind, start_char, end_char having sum(n) <> 0)
+            select
+                facts_of.q,
+                coalesce((select list(distinct kind order by kind) from other where other.q = facts_of.q), []) as kinds,
+                a.file as file_a,
+                b.file as file_b
+            from facts_of
+            """
+        )
+        self._answer("facts", ("kinds", "file_a", "file_b"), self.facts.scrubbed)
+
+    def _splits(self) -> None:
+        if not self._asked("split"):
+            return
+        self.run(
+            """
+            create or replace table facts as
+            select q, a.split as was, b.split as now, a.sha256 = b.sha256 as same_text, a.relation_group = b.relation_group as same_group
+            from facts_of
+            """
+        )
+        self._answer("facts", ("was", "now", "same_text", "same_group"), lambda *values: self.facts.split(*values)[0])
+        asks = {
+            self.facts.split(*values)[1]
+            for values in self._rows("select distinct was, now, same_text, same_group from facts")
+        }
+        if "text" in asks:
+            self.run(
+                f"insert into wanted select q, case when {RAW_DIFFERS} then 'text' else 'scrub' end, pair, null, null from facts_of where a.sha256 <> b.sha256"
+            )
+        if "group" in asks:
+            self.run(
+                "insert into wanted select q, 'group', pair, null, unnest(['a', 'b']) from facts_of where a.relation_group <> b.relation_group"
+            )
+
+    def _clusters(self) -> None:
+        """A cluster is named by its first document: whether that came or went comes first, then who else did."""
+        if not self._asked("cluster"):
+            return
+        self.run("insert into targets select q, unnest([root_a, root_b]), 'near_dedup' from facts_of")
+        own = self.facts.below(self._near())
+        if ("near_dedup" in self.facts.stages("a")) != ("near_dedup" in self.facts.stages("b")):
+            own = [self.facts.config("stages")]
+        self.run("create or replace table facts as select q, 1 as one from facts_of")
+        self._answer("facts", ("one",), lambda _: own)
+        self.run(
+            f"""
+            insert into wanted
+            select q, 'members', unnest([root_a, root_b]), 'near_dedup', unnest(['a', 'b'])
+            from facts_of
+            where not exists (from ({self._unlike("targets")}) as unlike where unlike.q = facts_of.q)
+            """
+        )
+
+    def _near(self) -> list[str]:
+        return [one for one in self.facts.closure("stages.near_dedup") if one.startswith(("near_dedup.", "stages."))]
+
+    def _members(self) -> None:
+        """Whoever of a cluster or a group is not in both builds alike."""
+        for kind, column in (("members", "root"), ("group", "relation_group")):
+            if not self._asked(kind):
+                continue
+            stage = "'near_dedup'" if kind == "members" else "'read'"
+            for side in ("a", "b"):
+                name = f"asked.{side}.id" if kind == "members" else f"asked.{side}.{column}"
+                self.run(
+                    f"""
+                    insert into targets
+                    select asked.q, lines.pair, {stage}
+                    from facts_of as asked
+                    join lines on lines.{side}.{column} = {name}
+                    where asked.side = '{side}'
+                    """
+                )
+
+    def _unlike(self, targets: str) -> str:
+        """The targets that enter their stage in one build only, or with another text, and what to ask of each."""
+        return f"""
+            select
+                targets.q,
+                case
+                    when a is null or b is null then 'line'
+                    when a.verdict = 'quarantine' and a.seq = 0 or b.verdict = 'quarantine' and b.seq = 0 then 'judged'
+                    when entered_a <> entered_b then 'judged'
+                    else 'text'
+                end as kind,
+                targets.pair,
+                case
+                    when a is null or b is null then null
+                    when a.verdict = 'quarantine' and a.seq = 0 or b.verdict = 'quarantine' and b.seq = 0 then 'read'
+                    when entered_a and not entered_b then b.stage
+                    when entered_b and not entered_a then a.stage
+                end as stage,
+                case
+                    when a is null then 'b'
+                    when b is null then 'a'
+                    when a.verdict = 'quarantine' and a.seq = 0 then 'a'
+                    when b.verdict = 'quarantine' and b.seq = 0 then 'b'
+                    when entered_a and not entered_b then 'b'
+                    when entered_b and not entered_a then 'a'
+                end as side
+            from (
+                select
+                    targets.q, targets.pair, lines.a, lines.b,
+                    coalesce(lines.a.seq >= first.seq, false) as entered_a,
+                    coalesce(lines.b.seq >= second.seq, false) as entered_b
+                from {targets} as targets
+                join lines using (pair)
+                left join before.stage_order as first on first.stage = targets.stage
+                left join after.stage_order as second on second.stage = targets.stage
+            ) as targets
+            where a is null or b is null or entered_a <> entered_b
+                or ({RAW_DIFFERS} and (a.verdict <> 'quarantine' or b.verdict <> 'quarantine'))
+        """
+
+    def _resolve(self) -> None:
+        """Turn targets that are not in both builds alike into questions."""
+        self.run(f"insert into wanted select q, kind, pair, stage, side from ({self._unlike('targets')})")
+        self.run("delete from targets")
+
+    def _judged(self) -> None:
+        if not self._asked("judged"):
+            return
+        self.run("create or replace table asked as from facts_of")
+        self.run(
+            "create or replace table facts as select q, case side when 'a' then a.reason else b.reason end as reason, a.file as file_a, b.file as file_b from asked where stage = 'read'"
+        )
+        self._answer("facts", ("reason", "file_a", "file_b"), self.facts.quarantined)
+        self.run(
+            "insert into wanted select q, 'text', pair, null, null from asked where stage = 'read' and a.verdict = b.verdict"
+        )
+        here = {side: set(self.facts.stages(side)) for side in ("a", "b")}
+        # a stage that the other build has not, or that dropped the document in both: it is a matter of the list
+        self.run(
+            "create or replace table facts as select q, stage, side, a.stage is not distinct from b.stage as in_both from asked where stage <> 'read'"
+        )
+        self._answer(
+            "facts", ("stage", "side", "in_both"), lambda stage, side, in_both: self._listed(here, stage, side, in_both)
+        )
+        self.run("delete from asked where stage = 'read' or exists (from answers where answers.q = asked.q)")
+        self._hits()
+        self._rules()
+
+    def _listed(self, here: dict[str, set[str]], stage: str, side: str, in_both: bool) -> list[Cause]:
+        other = here["b" if side == "a" else "a"]
+        return [self.facts.config("stages")] if (stage not in other or in_both) and self.facts.config("stages") else []
+
+    def _hits(self) -> None:
+        """The rules that fired, with what the other build knows of the same document."""
+        sides = []
+        for side, schema in (("a", "before"), ("b", "after")):
+            other = "b" if side == "a" else "a"
+            sides.append(
+                f"""
+                select
+                    asked.q, asked.pair, asked.stage, asked.side, unnest(decisions.hits) as hit,
+                    asked.{side}.id as id, asked.{other}.id as id_other,
+                    asked.{side}.lang as lang, asked.{other}.lang as lang_other,
+                    not {RAW_DIFFERS.replace("a.", "asked.a.").replace("b.", "asked.b.")} as same_text
+                from asked join {schema}.decisions as decisions on decisions.id = asked.{side}.id and decisions.stage = asked.stage
+                where asked.side = '{side}'
+                """
+            )
+        self.run(f"create or replace table hits as {' union all '.join(sides)}")
+
+    def _rules(self) -> None:
+        rules = self._rows(
+            "select distinct stage, side, hit.reason, hit.metric, lang, lang_other, hit.threshold from hits order by all"
+        )
+        self.run(
+            "create or replace table limits (stage varchar, side varchar, reason varchar, metric varchar, lang varchar, lang_other varchar,"
+            " threshold double, key varchar, other double)"
+        )
+        for stage, side, reason, metric, lang, lang_other, threshold in rules:
+            key, other = None, None
+            opposite = "b" if side == "a" else "a"
+            if reason.startswith(("low_", "high_")) and threshold is not None:
+                key, used = self.facts.limit(stage, reason, side, lang, threshold)
+                other = self.facts.value(opposite, key, (used if lang == lang_other else lang_other) or "")
+            elif reason == "near_duplicate" or metric is None or threshold is None:
+                continue
+            self.run(
+                "insert into limits values (?, ?, ?, ?, ?, ?, ?, ?, ?)",
+                [stage, side, reason, metric, lang, lang_other, threshold, key, other],
+            )
+        self._values({(stage, metric) for stage, _, _, metric, *_ in rules if metric})
+        self._moved({stage for stage, *_ in rules})
+        fires = (
+            "case when limits.reason like 'low!_%' escape '!' then {value} < {threshold} else {value} > {threshold} end"
+        )
+        self.run(
+            f"""
+            create or replace table facts as
+            select
+                hits.q, hits.stage, hits.hit.reason as reason, hits.side, limits.key as key, hits.lang as lang, hits.lang_other as lang_other,
+                hits.same_text as same_text,
+                case when limits.key is not null and others.q is not null
+                    then not coalesce({fires.format(value="others.value", threshold="hits.hit.threshold")}, false) end as by_value,
+                case when limits.key is not null
+                    then not coalesce({fires.format(value="hits.hit.value", threshold="limits.other")}, false) end as by_threshold,
+                case when others.q is not null then others.value is not distinct from hits.hit.value end as same_value,
+                coalesce((select list(relation order by relation) from moved where moved.q = hits.q), []) as moved
+            from hits
+            left join limits on limits.stage = hits.stage and limits.side = hits.side and limits.reason = hits.hit.reason
+                and limits.lang is not distinct from hits.lang and limits.lang_other is not distinct from hits.lang_other
+                and limits.threshold is not distinct from hits.hit.threshold and limits.metric is not distinct from hits.hit.metric
+            left join others on others.q = hits.q and others.metric = hits.hit.metric
+            """
+        )
+        columns = (
+            "stage",
+            "reason",
+            "side",
+            "key",
+            "lang",
+            "lang_other",
+            "same_text",
+            "by_value",
+            "by_threshold",
+            "same_value",
+            "moved",
+        )
+
+        def say(stage, reason, side, key, lang, lang_other, same_text, by_value, by_threshold, same_value, moved):
+            return self.facts.judged(
+                stage, reason, "b" if side == "a" else "a", key=key, langs=(lang, lang_other), same_text=same_text,
+                by_value=by_value, by_threshold=by_threshold, same_value=same_value, moved=moved,
+            )  # fmt: skip
+
+        self._answer("facts", columns, lambda *values: say(*values)[0])
+        texts = [values for values in self._rows(f"select distinct {', '.join(columns)} from facts") if say(*values)[1]]
+        if texts:
+            self.run("insert into wanted select distinct q, 'text', pair, null, null from hits where not same_text")
+        self._witnesses()
+
+    def _values(self, metrics: set[tuple[str, str]]) -> None:
+        """others: what the other build measured of the same document, for each rule's metric."""
+        self.run("create or replace table others (q bigint, metric varchar, value double)")
+        for stage, metric in sorted(metrics):
+            for relation in self.facts.measures(stage):
+                name = relation.split(".")[1]
+                column = metric if metric != "lang_score" else "score" if name == "language" else metric
+                for side, other in (("a", "after"), ("b", "before")):
+                    found = self._rows(
+                        f"select 1 from duckdb_columns() where schema_name = '{other}_measures' and table_name = '{name}' and column_name = '{column}'"
+                    )
+                    if found:
+                        self.run(
+                            f"""
+                            insert into others
+                            select distinct hits.q, '{metric}', cast(measured."{column}" as double)
+                            from hits join {other}_measures."{name}" as measured on measured.id = hits.id_other
+                            where hits.stage = '{stage}' and hits.side = '{side}' and hits.hit.metric = '{metric}'
+                            """
+                        )
+
+    def _moved(self, stages: set[str]) -> None:
+        """moved: the measures of which the document's row differs between the builds."""
+        self.run("create or replace table moved (q bigint, relation varchar)")
+        for stage in sorted(stages):
+            for relation in self.facts.measures(stage):
+                if not self.facts.differs(relation):
+                    continue
+                name = relation.split(".")[1]
+                columns = {
+                    schema: [
+                        row[0]
+                        for row in self._rows(
+                            f"select column_name from duckdb_columns() where schema_name = '{schema}_measures' and table_name = '{name}' and column_name <> 'id' order by 1"
+                        )
+                    ]
+                    for schema in ("before", "after")
+                }
+                shared = [one for one in columns["before"] if one in columns["after"]]
+                if not shared:
+                    continue
+                unlike = " or ".join(f'first."{one}" is distinct from second."{one}"' for one in shared)
+                self.run(
+                    f"""
+                    insert into moved
+                    select distinct both_ids.q, '{relation}'
+                    from (
+                        select distinct q, case side when 'a' then id else id_other end as id_a, case side when 'a' then id_other else id end as id_b
+                        from hits where stage = '{stage}'
+                    ) as both_ids
+                    join before_measures."{name}" as first on first.id = both_ids.id_a
+                    join after_measures."{name}" as second on second.id = both_ids.id_b
+                    where {unlike}
+                    """
+                )
+
+    def _witnesses(self) -> None:
+        """A rejection that points at another document rests on that one: is it in both builds alike?"""
+        for side, schema in (("a", "before"), ("b", "after")):
+            self.run(
+                f"insert into targets select distinct hits.q, lines.pair, hits.stage from hits join lines on lines.{side}.id = hits.hit.witness where hits.side = '{side}'"
+            )
+            self.run(
+                f"""
+                insert into wanted
+                select distinct hits.q, 'members', unnest([lines.root_a, lines.root_b]), 'near_dedup', unnest(['a', 'b'])
+                from hits join lines using (pair)
+                where hits.side = '{side}' and hits.hit.reason = 'near_duplicate'
+                    and not exists (from ({self._unlike("targets")}) as unlike where unlike.q = hits.q)
+                    and not exists (
+                        from {schema}.pairs as pairs
+                        where pairs.kind = 'near' and pairs.a = least(hits.id, hits.hit.witness) and pairs.b = greatest(hits.id, hits.hit.witness)
+                    )
+                """
+            )
+
+    def _propagate(self) -> None:
+        """Hand every answer on to the questions that rest on it, with the way it came."""
+        self.run(
+            """
+            create table told as
+            select
+                questions.q,
+                case
+                    when kind = 'judged' and side = 'a' then a.id || ': ' || questions.stage || ' ' || coalesce(a.reason, '')
+                    when kind = 'judged' then b.id || ': ' || questions.stage || ' ' || coalesce(b.reason, '')
+                    when kind = 'line' then coalesce(b.id, a.id) || case when a is null then ': added' else ': removed' end
+                    when kind in ('text', 'scrub') then b.id || ': text'
+                end as step
+            from questions join lines using (pair)
+            where questions.q in (select next from links)
+            """
+        )
+        for _ in range(_MOST_ROUNDS):
+            before = self._rows("select count(*) from answers")[0][0]
+            self.run(
+                """
+                insert into answers
+                select q, c, min(row(len(way), way))[2]
+                from (
+                    select links.q, answers.c, case when told.step is null then answers.via else list_prepend(told.step, answers.via) end as way
+                    from links
+                    join answers on answers.q = links.next
+                    join told on told.q = links.next
+                    where not exists (from answers as old where old.q = links.q and old.c = answers.c)
+                )
+                group by q, c
+                """
+            )
+            if self._rows("select count(*) from answers")[0][0] == before:
+                break

@@ -1,0 +1,416 @@
+"""What changed between two builds, and why: from their folders alone, set by set in SQL.
+
+Lines are matched, changes found, each change followed back to what moved it (diff_tracing), and the result written as
+Parquet beside the reports of the later build.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import tempfile
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import duckdb
+
+from corpus_sql.diff_causes import Facts, spelled
+from corpus_sql.diff_tracing import Tracer
+from corpus_sql.errors import ConfigError, Problem
+from corpus_sql.files import write
+from corpus_sql.project import builtin
+
+CHANGES = ("added", "removed", "verdict", "text", "split", "cluster")
+# How lines are matched: (name, key, condition on the numbers of lines a and b that have the key). Positions move when a
+# source is fetched anew, so a line's place tells who it is only where its file is the same, to the byte. A url that
+# several documents of a source share names none of them; a text does, copies one after the other. Last, a line at the
+# old place with the old name and url, in a source of as many lines, has another text or was repaired.
+MATCHES = (
+    ("file", "row(file_sha256, file_copy, line)", "true"),
+    ("source_record_id and text", "row(record, content, raw_chars)", "true"),
+    ("source_record_id", "record", "a.n = b.n"),
+    ("url and text", "row(url, content, raw_chars)", "true"),
+    ("url", "url", "a.n = 1 and b.n = 1"),
+    ("text", "content", "true"),
+    ("quarantined line", "bytes", "true"),
+    ("place", "row(k, lines_in_source)", "true"),
+)
+_TABLES = ("decisions", "documents", "quarantine", "files", "pairs", "pii")
+_NEEDS = {"source_record_id and text": "record", "url and text": "url"}
+
+
+@dataclass
+class Diff:
+    """Two builds compared. `summary` is as in `--json`; the connection holds the table `found`, a row for each change."""
+
+    before: Path
+    after: Path
+    summary: dict[str, Any]
+    connection: duckdb.DuckDBPyConnection
+    spill: tempfile.TemporaryDirectory
+
+    def changes(self) -> Iterator[dict[str, Any]]:
+        """Yield every change, by id and kind: id, change, stage, was, now, cause, detail.
+
+        `id` is the line's id in the later build, or in the earlier where it is gone; `id_before` is there when it was
+        another. `detail` is {"key", "old", "new"}, with several causes {"causes": [...]}; `via` in it is the way from the
+        document to what moved it.
+        """
+        found = self.connection.execute(
+            "select id, id_before, change, stage, was, now, cause, detail, via from found order by id, change"
+        )
+        while rows := found.fetchmany(10_000):
+            for id, id_before, change, stage, was, now, cause, detail, via in rows:
+                detail = json.loads(detail) | ({"via": via} if via else {})
+                one = {
+                    "id": id,
+                    "change": change,
+                    "stage": stage,
+                    "was": was,
+                    "now": now,
+                    "cause": cause,
+                    "detail": detail,
+                }
+                yield one | ({"id_before": id_before} if id_before not in (None, id) else {})
+
+    def write(self) -> Path:
+        """Write the changes as Parquet beside the reports of the later build; return the file.
+
+        Columns: id, id_before, source_id, lang, change, stage, was, now, cause, key, old, new (JSON text), via, detail.
+        """
+        folder = reports(self.after)
+        folder.mkdir(parents=True, exist_ok=True)
+        path = folder / f"diff-{_label(self.before, self.after)}.parquet"
+        waiting = folder / f".{path.name}.part"
+        self.connection.execute(
+            f"copy (from found order by id, change) to {_quoted(waiting)} (format parquet, compression zstd)"
+        )
+        os.replace(waiting, path)
+        return path
+
+    def close(self) -> None:
+        """Free what the comparison held."""
+        self.connection.close()
+        self.spill.cleanup()
+
+    def __enter__(self) -> Diff:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+
+def reports(build: Path) -> Path:
+    """Return the folder for what is said about a build: corpus/<dataset>/reports/<version>."""
+    build = Path(build).resolve()
+    return build.parent / "reports" / build.name
+
+
+def diff(a: Path, b: Path) -> Diff:
+    """Compare an earlier build with a later one; raises ConfigError where a folder is no build."""
+    a, b = Path(a).resolve(), Path(b).resolve()
+    problems = [
+        Problem(
+            str(one),
+            "this is no build: it has no _MANIFEST.json and _audit/build.json",
+            "Give a version folder, corpus/<dataset>/<version>.",
+        )
+        for one in dict.fromkeys((a, b))
+        if not (one / "_MANIFEST.json").is_file() or not (one / "_audit" / "build.json").is_file()
+    ]
+    if problems:
+        raise ConfigError(problems)
+    facts = Facts(a, b)
+    spill = tempfile.TemporaryDirectory(prefix="corpus-sql-diff-")
+    connection = duckdb.connect(":memory:", config={"temp_directory": spill.name})
+    connection.execute("set enable_progress_bar = false")
+    connection.execute("set preserve_insertion_order = false")
+    _open(connection, facts, a, b)
+    _match(connection)
+    connection.execute(f"create table changes as {_sql('diff_changes')}")
+    Tracer(connection, facts).trace()
+    _last_resort(connection, facts)
+    _found(connection, facts)
+    return Diff(a, b, _summary(connection, facts, a, b), connection, spill)
+
+
+def release_note(a: Path, b: Path) -> str:
+    """Return CHANGES.md of build b with its predecessor a, in Markdown."""
+    from corpus_sql import diff_shown
+
+    with diff(a, b) as found:
+        return diff_shown.note(found)
+
+
+def write_note(found: Diff) -> Path:
+    """Write CHANGES.md beside the reports of the later build; return the file."""
+    from corpus_sql import diff_shown
+
+    path = reports(found.after) / "CHANGES.md"
+    path.parent.mkdir(parents=True, exist_ok=True)
+    write(path, diff_shown.note(found))
+    return path
+
+
+def _label(a: Path, b: Path) -> str:
+    return a.name if a.parent == b.parent else f"{a.parent.name}-{a.name}"
+
+
+def _sql(name: str) -> str:
+    return (builtin() / "sql" / "reports" / f"{name}.sql").read_text("utf-8")
+
+
+def _open(connection: duckdb.DuckDBPyConnection, facts: Facts, a: Path, b: Path) -> None:
+    """Lay each build out as views in a schema of its own, `before` and `after`, and its lines as a table."""
+    run = connection.execute
+    for side, schema, folder in (("a", "before", a), ("b", "after", b)):
+        run(f"create schema {schema}")
+        run(f"create schema {schema}_measures")
+        for name in _TABLES:
+            run(f"create view {schema}.{name} as from read_parquet({_quoted(folder / '_audit' / f'{name}.parquet')})")
+        for path in sorted((folder / "_audit" / "measures").glob("*.parquet")):
+            run(f'create view {schema}_measures."{path.stem}" as from read_parquet({_quoted(path)})')
+        run(
+            f"create view {schema}.shards as select id, source_id, lang, n_chars, sha256, split from read_parquet({_quoted(folder / 'shard-*.parquet')})"
+        )
+        run(f"create table {schema}.stage_order (stage varchar, seq integer)")
+        for seq, stage in enumerate(("read", *facts.stages(side))):
+            run(f"insert into {schema}.stage_order values (?, ?)", [stage, seq])
+        run(f"set schema = '{schema}'")
+        run(f"create table main.lines_{side} as {_sql('diff_lines')}")
+        run("set schema = 'main'")
+
+
+def _match(connection: duckdb.DuckDBPyConnection) -> None:
+    """Find which line of the one build is which of the other: the tables matches and both."""
+    run = connection.execute
+    run("create table matches (a varchar, b varchar, how varchar)")
+    for side in ("a", "b"):
+        run(
+            f"create table left_{side} as select *, count(*) over (partition by source_id) as lines_in_source from lines_{side}"
+        )
+    for name, key, condition in MATCHES:
+        sides = []
+        for side in ("a", "b"):
+            need = f" and {_NEEDS[name]} is not null" if name in _NEEDS else ""
+            counted = (
+                f"join (select source_id, {key} as key, count(*) as n from lines_{side} where source_id in (select source_id from left_{side}) group by all) as counts "
+                f"on counts.source_id = own.source_id and counts.key = {key}"
+                if ".n" in condition
+                else ""
+            )
+            sides.append(
+                f"""(
+                    select own.id, own.source_id, {key} as key, row_number() over (partition by own.source_id, {key} order by k) as nth,
+                        {"counts.n" if counted else "0"} as n, record, url, verdict
+                    from left_{side} as own {counted}
+                    where {key} is not null{need}
+                ) as {side}"""
+            )
+        # at the old place only what does not say that it is another
+        same = (
+            " and (a.verdict = 'quarantine' or b.verdict = 'quarantine' or (a.record is not distinct from b.record and a.url is not distinct from b.url))"
+            if name == "place"
+            else ""
+        )
+        run(
+            f"create or replace temp table matched as select a.id as a, b.id as b from {sides[0]} join {sides[1]} on a.source_id = b.source_id and a.key = b.key and a.nth = b.nth where {condition}{same}"
+        )
+        run("insert into matches select a, b, ? from matched", [name])
+        for side in ("a", "b"):
+            run(f"delete from left_{side} where id in (select {side} from matched)")
+        if not all(run(f"select count(*) from left_{side}").fetchone()[0] for side in ("a", "b")):
+            break
+    run("insert into matches select id, null, null from left_a")
+    run("insert into matches select null, id, null from left_b")
+    run(
+        """
+        create table paired as
+        select
+            row_number() over (order by coalesce(matches.b, matches.a), matches.a) as pair,
+            case when lines_a.id is not null then lines_a end as a,
+            case when lines_b.id is not null then lines_b end as b,
+            matches.how
+        from matches
+        left join lines_a on lines_a.id = matches.a
+        left join lines_b on lines_b.id = matches.b
+        """
+    )
+    run("drop table left_a; drop table left_b; drop table lines_a; drop table lines_b")
+    run(
+        """
+        create table lines as
+        select
+            paired.*,
+            case when paired.a.root = paired.a.id then paired.pair else first.pair end as root_a,
+            case when paired.b.root = paired.b.id then paired.pair else second.pair end as root_b
+        from paired
+        left join (select pair, a.id as id from paired where a is not null) as first on first.id = paired.a.root
+        left join (select pair, b.id as id from paired where b is not null) as second on second.id = paired.b.root
+        """
+    )
+    run("drop table paired")
+
+
+def _last_resort(connection: duckdb.DuckDBPyConnection, facts: Facts) -> None:
+    """Where no evidence told what moved a change, name all that moved above it."""
+    run = connection.execute
+    run("alter table changes add column q bigint")
+    run(
+        """
+        update changes set q = questions.q from questions
+        where questions.pair = changes.pair
+            and questions.kind = case
+                when change in ('added', 'removed') then 'line'
+                when change = 'verdict' then 'judged'
+                when change = 'text' and changes.stage = 'pii' then 'scrub'
+                else change
+            end
+            and (change <> 'verdict' or questions.stage = changes.stage)
+            and questions.side is not distinct from changes.side
+        """
+    )
+    run("create table unanswered as select q, change, stage from changes where q not in (select q from answers)")
+    for change, stage in run("select distinct change, stage from unanswered order by all").fetchall():
+        above = {"text": "outputs.scrubbed", "split": "outputs.documents", "cluster": "stages.near_dedup"}.get(
+            change, f"stages.{stage}"
+        )
+        for cause in facts.everything(above):
+            run(
+                "insert into answers select distinct q, cast(? as integer), cast([] as varchar[]) from unanswered where change = ? and stage = ?",
+                [facts.number(cause), change, stage],
+            )
+
+
+def _found(connection: duckdb.DuckDBPyConnection, facts: Facts) -> None:
+    """The table `found`: every change with its cause; what rests on the same causes is spelled once."""
+    run = connection.execute
+    run(
+        """
+        create table reasons as
+        select q, list(c order by c) as cs, min(via) filter (where len(via) > 0) as via
+        from answers where q in (select q from changes) group by q
+        """
+    )
+    run("create table spelled (cs integer[], cause varchar, key varchar, old varchar, new varchar, detail varchar)")
+    run("insert into spelled values ([], 'several', null, null, null, '{\"causes\": []}')")
+    for (cs,) in run("select distinct cs from reasons order by cs").fetchall():
+        causes = sorted((facts.causes[c] for c in cs), key=lambda one: (_ORDER.index(one["cause"]), one["key"]))
+        cause, detail = spelled(causes)
+        parts = [_json(detail.get(part)) if "key" in detail else None for part in ("old", "new")]
+        key = detail.get("key") or "; ".join(one["key"] for one in causes)
+        run("insert into spelled values (?, ?, ?, ?, ?, ?)", [list(cs), cause, key, *parts, _json(detail)])
+    run(
+        """
+        create table found as
+        select
+            coalesce(b.id, a.id) as id,
+            a.id as id_before,
+            coalesce(b.source_id, a.source_id) as source_id,
+            coalesce(b.lang, a.lang) as lang,
+            changes.change as change,
+            changes.stage as stage,
+            changes.was as was,
+            changes.now as now,
+            spelled.cause as cause,
+            spelled.key as key,
+            spelled.old as old,
+            spelled.new as new,
+            reasons.via as via,
+            spelled.detail as detail
+        from changes
+        join lines using (pair)
+        left join reasons on reasons.q = changes.q
+        join spelled on spelled.cs = coalesce(reasons.cs, cast([] as integer[]))
+        """
+    )
+
+
+_ORDER = ("input", "config", "model", "udf", "model_file", "tool")
+
+
+def _summary(connection: duckdb.DuckDBPyConnection, facts: Facts, a: Path, b: Path) -> dict[str, Any]:
+    def rows(sql: str) -> list[dict[str, Any]]:
+        found = connection.execute(sql)
+        names = [column[0] for column in found.description]
+        return [dict(zip(names, row, strict=True)) for row in found.fetchall()]
+
+    counts = dict(connection.execute("select change, count(*) from found group by all").fetchall())
+    causes = rows(
+        """
+        select change, stage, cause, key, old, new, count(*) as documents,
+            count(*) filter (where change = 'verdict' and now = 'keep') as newly_kept,
+            count(*) filter (where change = 'verdict' and was = 'keep') as newly_dropped
+        from found group by change, stage, cause, key, old, new order by documents desc, change, stage, cause, key, old, new
+        """
+    )
+    for one in causes:
+        one["old"], one["new"] = (None if one[part] is None else json.loads(one[part]) for part in ("old", "new"))
+    rebuilt, reused = [], []
+    for name in sorted({*facts.builds["a"]["relations"], *facts.builds["b"]["relations"]}):
+        (rebuilt if facts.differs(name) else reused).append(name)
+    return {
+        "before": _build(facts, "a", a),
+        "after": _build(facts, "b", b),
+        "changes": {change: counts.get(change, 0) for change in CHANGES},
+        "causes": causes,
+        "dropped_otherwise": rows(_sql("diff_reasons")),
+        "totals": rows(_sql("diff_totals")),
+        "matched": dict(
+            connection.execute(
+                "select how, count(*) from lines where how is not null group by how order by how"
+            ).fetchall()
+        ),
+        "relations": {"rebuilt": rebuilt, "reused": reused},
+        "out_of_date": _out_of_date(facts, a, b),
+    }
+
+
+def _build(facts: Facts, side: str, folder: Path) -> dict[str, Any]:
+    record = facts.builds[side]
+    manifest = json.loads((folder / "_MANIFEST.json").read_text("utf-8"))
+    return {
+        "dataset": record["dataset"],
+        "version": record["version"],
+        "n_docs": manifest["n_docs"],
+        **record["hash_chain"],
+    }
+
+
+def _out_of_date(facts: Facts, a: Path, b: Path) -> list[dict[str, str]]:
+    """Name what was made from the earlier build and does not hold for the later one."""
+    manifests = [json.loads((folder / "_MANIFEST.json").read_text("utf-8")) for folder in (a, b)]
+    shards = [{(one["name"], one["sha256"]) for one in one_["shards"]} for one_ in manifests]
+    found = []
+    if gone := len(shards[0] - shards[1]):
+        found.append(
+            {"product": "shards", "why": f"{gone} of {len(shards[0])} shard files of {a.name} are not in {b.name}"}
+        )
+        found.append(
+            {
+                "product": "exports and token files",
+                "why": f"whatever was exported, tokenised or packed from {a.name} holds other rows or texts",
+            }
+        )
+    chains = [facts.builds[side]["hash_chain"]["filtered_build_hash"] for side in ("a", "b")]
+    if chains[0] != chains[1]:
+        found.append(
+            {
+                "product": "models fitted on the corpus",
+                "why": "tokenizers, perplexity models and scorers that name the filtered_build_hash of " + a.name,
+            }
+        )
+    for name in ("COMPOSITION.md", "report.html"):
+        if (reports(a) / name).is_file() and not (reports(b) / name).is_file():
+            found.append({"product": f"reports/{b.name}/{name}", "why": f"made for {a.name} only"})
+    return found
+
+
+def _json(value: Any) -> str:
+    return json.dumps(value, ensure_ascii=False)
+
+
+def _quoted(value: object) -> str:
+    return "'" + str(value).replace("'", "''") + "'"
