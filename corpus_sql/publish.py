@@ -116,7 +116,8 @@ def write_folder(
         write(building / "config.toml", config.content)
         write(audit / "build.json", manifest.dumps(_build_json(project, config, steps, hashes, coverage, notices)))
         languages = engine.values(_LANGUAGES)
-        write(building / "README.md", card.card(config, whole, engine))
+        write(building / "README.md", card.card(building))
+        write(building / "croissant.json", manifest.dumps(card.croissant(building)))
         written = Written(building, whole, hashes, explain.reconciliation(building), languages)
         with report.step("audit", None):
             explain.audit(building, project)
