@@ -6,7 +6,7 @@ with
     buckets as (
         select
             kept.id as id,
-            content_split_bucket(groups.relation_group, '{{ config.split.salt }}') as bucket
+            content_split_bucket(groups.relation_group, {{ sql_list([config.split.salt]) }}) as bucket
         from outputs.kept as kept
         join relations.groups as groups using (id)
     )
