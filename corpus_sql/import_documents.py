@@ -29,6 +29,7 @@ class Fields:
     day: str  # yyyy-mm-dd
     url: str | None
     alone: bool  # one input file
+    dated: bool = False  # a document's own time counts, and fetched_at is for those that have none
 
 
 class Unfit(ValueError):
@@ -96,13 +97,13 @@ def _url(one: Input, number: int | None, fields: Fields) -> str:
 
 
 def _fetched_at(given: Any, fields: Fields) -> str:
-    if fields.fetched_at is not None:
+    if fields.fetched_at is not None and (given is None or not fields.dated):
         return fields.fetched_at
     if given is None:
         return f"{fields.day}T00:00:00Z"
     if not isinstance(given, str) or not rfc3339(given):
         raise Unfit(f"fetched_at is {shown(given)}, no RFC 3339 time with a zone")
-    return _utc(given)
+    return utc(given)
 
 
 def time(fetched_at: str | None) -> tuple[str | None, list[Problem]]:
@@ -114,10 +115,10 @@ def time(fetched_at: str | None) -> tuple[str | None, list[Problem]]:
     if not rfc3339(fetched_at):
         fix = "Write a date, 2026-10-09, or a time with its zone, 2026-10-09T12:00:00Z."
         return None, [Problem("--fetched-at", f"{shown(fetched_at)} is no RFC 3339 time", fix)]
-    return _utc(fetched_at), []
+    return utc(fetched_at), []
 
 
-def _utc(time: str) -> str:
+def utc(time: str) -> str:
     """Return an RFC 3339 time as written if it ends in Z, else the same instant with Z."""
     if time.endswith("Z"):
         return time

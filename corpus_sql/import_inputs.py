@@ -31,6 +31,7 @@ SUFFIXES = {
     "html": (".html", ".htm", ".xhtml"),
     "warc": (".warc", ".warc.gz", ".arc", ".arc.gz"),
     "wet": (".wet", ".wet.gz"),
+    "oscar": (".txt.gz", ".jsonl.gz"),  # of folders alone, and only what has a name of the layout
 }
 WHOLE = ("text", "markdown", "html")  # one document a file
 
@@ -77,6 +78,10 @@ def find(kind: str, paths: list[Path]) -> tuple[list[Input], list[str]]:
     In folders, names that begin with a dot are not looked at. Raises ConfigError for a path that is not there, a folder
     without a file of the format, a file that is named twice, and a name that is not UTF-8.
     """
+    if kind == "oscar":
+        from corpus_sql import oscar  # it reads its metadata by way of this module
+
+        return oscar.find(paths)
     found: list[Path] = []
     passed: list[str] = []
     problems = []
@@ -131,6 +136,21 @@ def fingerprint(path: Path) -> tuple[str, int]:
         return hashlib.file_digest(file, "sha256").hexdigest(), os.fstat(file.fileno()).st_size
 
 
+def fingerprints(kind: str, inputs: list[Input]) -> list[tuple[str, str, int]]:
+    """Return name, SHA-256 (hex) and size in bytes of every file that is read for the inputs.
+
+    Raises ConfigError where the input brings checksums, as oscar does, and they differ.
+    """
+    if kind != "oscar":
+        return [(one.name, *fingerprint(one.path)) for one in inputs]
+    from corpus_sql import oscar
+
+    files = oscar.files(inputs)
+    found = [(one.name, *fingerprint(one.path)) for one in files]
+    oscar.verify(files, [sha256 for _, sha256, _ in found])
+    return found
+
+
 def records(
     kind: str, path: Path, max_bytes: int, limits: Limits | None = None
 ) -> Iterator[Record | Bad | Blank | Other]:
@@ -170,4 +190,8 @@ def _reader(kind: str) -> Callable[..., Iterator[Record | Bad | Blank | Other]]:
             from corpus_sql import convert_warc
 
             return convert_warc.read
+        case "oscar":
+            from corpus_sql import oscar
+
+            return lambda path, max_bytes, _limits: oscar.read(path, max_bytes)
     raise KeyError(kind)

@@ -28,6 +28,7 @@ from corpus_sql.project import open_project
 from corpus_sql.validation import did_you_mean, shown
 
 FORMATS = tuple(import_inputs.SUFFIXES)
+_BARE = (*import_inputs.WHOLE, "oscar")  # whose documents have no field for a licence
 SHOWN = 20  # problems after which reading stops: enough to see the pattern
 
 Progress = Callable[[str, int], None]
@@ -96,8 +97,8 @@ def import_files(
     the field that becomes `text`. id_field: the field that becomes `source_record_id` where there is none; "" for none.
     license_spdx, data_class, url, reviewer, revision: of the ledger row; what is None is taken from the present
     row, the licence also from a field `license_spdx` that says the same everywhere. fetched_at: an RFC 3339 time or a
-    date; None: of each document's field `fetched_at`, else the present row's date where the input is the same, else
-    `today` (None: of the clock, in UTC). All other fields stay as they are.
+    date (oscar: of documents without a warc-date); None: of each document's field `fetched_at`, else the present row's
+    date where the input is the same, else `today` (None: of the clock, in UTC). All other fields stay as they are.
     A document's url is its field `url`, else the source's url or the file's name, with #<line> (text: the file alone).
 
     The same input and time give the same bytes. A source that has raw files is left alone if they would be the same;
@@ -112,20 +113,22 @@ def import_files(
         raise ConfigError(Problem("import", f"there is no format {shown(format)}", did_you_mean(format, FORMATS)))
     inputs, passed_over = import_inputs.find(format, [Path(one) for one in paths])
     row = _row(source, present, license_spdx, data_class, url, reviewer, revision, inputs)
-    if row.license_spdx is None and format not in import_inputs.WHOLE:
+    if row.license_spdx is None and format not in _BARE:
         row = dataclasses.replace(row, license_spdx=_first_license(format, inputs, config))
     time, problems = import_documents.time(fetched_at)
     problems += _asked_for(row, text_field, id_field, format)
     if problems:
         raise ConfigError(problems)
     _judge(row, inputs)
-    upstream = tuple(Upstream(one.name, *import_inputs.fingerprint(one.path)) for one in inputs)
+    upstream = tuple(Upstream(*one) for one in import_inputs.fingerprints(format, inputs))
     if present is not None and present.upstream == upstream:
         day = present.retrieved
     else:
         day = (today or datetime.datetime.now(datetime.UTC).date()).isoformat()
     base = row.url if "://" in row.url else None
-    fields = Fields(text_field, id_field, row.license_spdx, time, day, base, len(inputs) == 1)
+    if format == "oscar":
+        id_field = ""  # a record's id is the one in its headers
+    fields = Fields(text_field, id_field, row.license_spdx, time, day, base, len(inputs) == 1, format == "oscar")
     named = [one.path for one in (*present.files, *present.superseded)] if present else []
     with writing_raw.parts(config.corpus / "raw", source, named, part_bytes) as writer:
         done = _convert(format, inputs, fields, config, writer, progress)
@@ -217,7 +220,7 @@ def _asked_for(row: Source, text_field: str, id_field: str, format: str) -> list
         fix = 'Lower-case letters, digits, ".", "_" and "-", beginning with a letter or digit.'
         problems.append(Problem("--source", what, fix))
     if not row.license_spdx:
-        has = "" if format in import_inputs.WHOLE else ", and the first document has no license_spdx"
+        has = "" if format in _BARE else ", and the first document has no license_spdx"
         fix = "Name the SPDX licence of the documents, such as --license CC0-1.0."
         problems.append(Problem("--license", f"is not given{has}", fix))
     elif wrong := spdx.problem(row.license_spdx):
@@ -327,9 +330,10 @@ def _notes(source: str, config: Config, fields: Fields, done: _Done, state: str)
     if done.quarantined:
         yield f"{_count(done.quarantined, 'document')} without a text: the build will quarantine what is empty"
     if done.repeated:
+        remedy = '; if they are not, import with --id-field ""' if fields.id else ""
         yield (
             f"{_count(done.repeated, 'document')} with the record id of an earlier one: the build takes them for the "
-            'same upstream record; if they are not, import with --id-field ""'
+            f"same upstream record{remedy}"
         )
     if source not in config.sources:
         yield f"add {shown(source)} to sources in {config.path} to build with it"

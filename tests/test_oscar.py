@@ -4,16 +4,19 @@ import gzip
 import hashlib
 import json
 import tempfile
+import unicodedata
 from pathlib import Path
 
 import pytest
+import zstandard
 from conftest import shared
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from corpus_sql import import_inputs, oscar, oscar_writing
-from corpus_sql.errors import ConfigError
+from corpus_sql import build, exporting, import_inputs, oscar, oscar_writing
+from corpus_sql.errors import ConfigError, DataError
 from corpus_sql.import_inputs import Bad, Record
+from corpus_sql.importing import import_files
 
 MANY = 1 << 20  # bytes a text may have
 
@@ -553,3 +556,172 @@ def test_the_sample_without_metadata_is_read_whole():
             counts[one.fields["oscar_language"]] = counts.get(one.fields["oscar_language"], 0) + 1
     assert sum(counts.values()) == 86
     assert list(counts) == ["de", "hi", "zh"]
+
+
+# --- import ----------------------------------------------------------------------------------------------------------
+
+MINE = {"license_spdx": "CC0-1.0", "data_class": "public"}
+
+
+class Importing:
+    """A project that a test imports OSCAR folders into."""
+
+    def __init__(self, root: Path):
+        self.root, self.config = root, root / "corpus.toml"
+        self.config.write_text('dataset = "d"\nversion = "v1"\nsources = ["osc"]\nstages = []\n')
+
+    def run(self, folder: Path, source: str = "osc", **more):
+        return import_files("oscar", [folder], source=source, config_path=self.config, **{**MINE, **more})
+
+    def lines(self, source: str = "osc") -> list[dict]:
+        parts = sorted((self.root / "artifacts/corpus/raw" / source).rglob("*.zst"))
+        content = b"".join(zstandard.ZstdDecompressor().decompressobj().decompress(one.read_bytes()) for one in parts)
+        return [json.loads(line) for line in content.decode().split("\n")[:-1]]
+
+    def upstream(self) -> list[str]:
+        (row,) = map(json.loads, (self.root / "artifacts/corpus/LEDGER.jsonl").read_text().splitlines())
+        return [one["url"] for one in row["upstream"]]
+
+
+@pytest.fixture
+def project(tmp_path):
+    return Importing(tmp_path)
+
+
+def test_import_writes_raw_documents_with_the_headers(project, layout):
+    headers = {
+        "warc-target-uri": "https://example.org/eins",
+        "warc-date": "2021-02-24T17:55:29Z",
+        "warc-record-id": "<urn:uuid:00000000-0000-0000-0000-000000000001>",
+        "content-length": "999",
+    }
+    layout.part("de", "eins\nzwei\n\ndrei\n\n", [meta(0, 2, **headers), meta(3, 1)])
+    done = project.run(layout.root, fetched_at="2026-10-09")
+    assert project.lines() == [
+        {
+            "url": "https://example.org/eins",
+            "fetched_at": "2021-02-24T17:55:29Z",
+            "license_spdx": "CC0-1.0",
+            "text": "eins\nzwei",
+            "source_record_id": "<urn:uuid:00000000-0000-0000-0000-000000000001>",
+            "headers": headers,
+            "oscar_language": "de",
+        },
+        {
+            "url": "oscar/de/de_meta.jsonl.gz#2",
+            "fetched_at": "2026-10-09T00:00:00Z",
+            "license_spdx": "CC0-1.0",
+            "text": "drei",
+            "headers": {},
+            "oscar_language": "de",
+        },
+    ]
+    assert project.upstream() == ["oscar/de/de_meta.jsonl.gz", "oscar/de/de.txt.gz"]
+    assert done.lines()[0] == "osc: 2 documents imported"
+
+
+def test_import_without_metadata_points_into_the_file(project, layout):
+    layout.part("de", "eins\nzwei\n\n\ndrei\n\n")
+    project.run(layout.root, fetched_at="2021-11-01T12:00:00Z")
+    common = {"fetched_at": "2021-11-01T12:00:00Z", "license_spdx": "CC0-1.0"}
+    assert project.lines() == [
+        {"url": "oscar/de/de.txt.gz#1", **common, "text": "eins\nzwei", "oscar_language": "de"},
+        {"url": "oscar/de/de.txt.gz#5", **common, "text": "drei", "oscar_language": "de"},
+    ]
+    assert project.upstream() == ["oscar/de/de.txt.gz"]
+
+
+def test_import_asks_for_licence_and_class(project, layout):
+    layout.part("de", "eins\n\n", [meta(0, 1)])
+    with pytest.raises(ConfigError) as error:
+        project.run(layout.root, license_spdx=None, data_class=None)
+    assert str(error.value) == (
+        "--license: is not given\n"
+        "    Name the SPDX licence of the documents, such as --license CC0-1.0.\n"
+        "--data-class: is not given\n"
+        "    Say what the documents are: public, licensed, synthetic, self-written."
+    )
+
+
+def test_import_verifies_before_it_reads(project, layout):
+    layout.part("de", "eins\n\n", [meta(5, 1)])
+    layout.put("de/de.txt.gz", gzip.compress(b"other\n\n"))
+    with pytest.raises(ConfigError) as error:
+        project.run(layout.root)
+    (problem,) = error.value.problems
+    assert (problem.where, problem.fix) == (
+        str(layout.root / "de/de.txt.gz"),
+        "It is not what was published: fetch it anew.",
+    )
+    assert not (project.root / "artifacts/corpus/LEDGER.jsonl").exists()
+
+
+def test_import_names_file_and_line_of_each_part_that_does_not_fit(project, layout):
+    layout.part("en", "a\n\nb\n\n", [meta(0, 1), meta(3, 1), "{}"], 1)
+    layout.part("en", "c\n\n", [meta(0, 1)], 2)
+    layout.part("en", "d\n\n", ['{"offset": 0}'], 3)
+    with pytest.raises(DataError) as error:
+        project.run(layout.root)
+    assert str(error.value).replace(f"{layout.root}/", "") == (
+        "en/en_meta_part_1.jsonl.gz:2: line 3 of en_part_1.txt.gz is text that belongs to no record: "
+        "it comes before this record\n"
+        "en/en_meta_part_3.jsonl.gz:1: headers is missing; nb_sentences is missing\n"
+        "osc: nothing was written\n"
+        "    Mend these lines, or take them out."
+    )
+    assert not (project.root / "artifacts/corpus/LEDGER.jsonl").exists()
+
+
+def test_import_names_a_time_that_is_none(project, layout):
+    layout.part("en", "a\n\n", [meta(0, 1, **{"warc-date": "yesterday"})])
+    with pytest.raises(DataError) as error:
+        project.run(layout.root)
+    assert error.value.problems[0].what == 'fetched_at is "yesterday", no RFC 3339 time with a zone'
+
+
+def test_one_record_in_two_languages_is_told(project, layout):
+    record = {"warc-record-id": "<urn:uuid:00000000-0000-0000-0000-000000000001>", "warc-date": "2021-02-24T17:55:29Z"}
+    layout.part("de", "eins\n\n", [meta(0, 1, **record)])
+    layout.part("en", "one\n\n", [meta(0, 1, **record)])
+    assert project.run(layout.root).notes == (
+        "1 document with the record id of an earlier one: the build takes them for the same upstream record",
+    )
+
+
+# --- there and back --------------------------------------------------------------------------------------------------
+
+
+def there_and_back(project: Importing, folder: Path) -> tuple[list[dict], list[dict]]:
+    """Import a folder, build it without stages, export it, import that: the lines before and after."""
+    project.run(folder, fetched_at="2026-01-02")
+    build.run(project.config)
+    exporting.export("oscar", project.root / "artifacts/corpus/d/v1", project.root / "again")
+    project.run(project.root / "again", source="again")
+    return project.lines(), project.lines("again")
+
+
+def test_an_export_of_an_import_is_the_same_corpus(project, layout):
+    headers = {"warc-target-uri": "https://example.org/1", "warc-date": "2021-02-24T17:55:29Z", "content-length": "7"}
+    lines = ["\n\none\r", "two\u2028\n\nthree\n", "four", "\ufefffive\r\n\r\nsix"]
+    text, records = "", []
+    for n, one in enumerate(lines):
+        record = {**headers, "warc-record-id": f"<urn:uuid:00000000-0000-0000-0000-00000000000{n}>"}
+        records.append(meta(text.count("\n"), one.count("\n") + 1, **record))
+        text += one + "\n\n"
+    layout.part("en", text, records)
+    before, after = there_and_back(project, layout.root)
+    for one in (*before, *after):
+        del one["oscar_language"]  # of the export: what the build made of it
+    assert after == before and [one["text"] for one in before] == lines
+
+
+@pytest.mark.parametrize("name", ["21.09", "21.09-nometa"])
+def test_an_export_of_the_sample_is_the_same_corpus(project, name):
+    before, after = there_and_back(project, shared("data", "oscar", name))
+    assert len(before) == {"21.09": 629, "21.09-nometa": 86}[name]
+    keys = ("text", "url", "fetched_at") + (("source_record_id", "headers") if name == "21.09" else ())
+
+    def chosen(lines: list[dict]) -> list[list]:
+        return sorted([unicodedata.normalize("NFC", str(line[key])) for key in keys] for line in lines)
+
+    assert chosen(after) == chosen(before)
