@@ -86,7 +86,14 @@ def init(
 
 @app.command("import")
 def import_(
-    format: Annotated[str, typer.Argument(metavar="FORMAT", help="jsonl, parquet or text", show_default=False)],
+    format: Annotated[
+        str,
+        typer.Argument(
+            metavar="FORMAT",
+            help="jsonl, json, parquet, csv, tsv, text, lines, markdown, html, warc, wet or oscar",
+            show_default=False,
+        ),
+    ],
     paths: Annotated[list[Path], typer.Argument(metavar="PATH...", help="files or folders", show_default=False)],
     source: Annotated[str, typer.Option(metavar="ID", help="the source id to give them", show_default=False)],
     config: Annotated[Path, typer.Option(metavar="CONFIG", help="the config file of the project", show_default=False)],
@@ -135,6 +142,37 @@ def import_(
         replace=replace,
     ).lines():
         print(line)
+
+
+@app.command()
+def fetch(
+    config: ConfigPath,
+    source: Annotated[
+        list[str] | None, typer.Option(metavar="ID", help="fetch this source alone; may be given again", show_default=False)
+    ] = None,
+    parallel: Annotated[int, typer.Option(min=1, help="how many sources at a time")] = 4,
+    max_bytes: Annotated[
+        str | None, typer.Option(metavar="SIZE", help="of each source, leave out the files beyond, such as 10GB", show_default=False)
+    ] = None,
+    date: Annotated[
+        str | None, typer.Option(metavar="YYYY-MM-DD", help="the date of the fetch; today by default", show_default=False)
+    ] = None,
+    replace: Annotated[bool, typer.Option("--replace", help="fetch again, and let what is there now take its place")] = False,
+) -> None:
+    """Download the sources that have a recipe, as raw files and ledger rows.
+
+    Example: corpus-sql fetch corpus.toml --max-bytes 10GB
+    """
+    from corpus_sql import fetching
+    from corpus_sql.progress import Report
+
+    cap = None if max_bytes is None else fetching.size_bytes(max_bytes)
+    report = Report()
+    with report.step("fetch", None, unit="bytes") as advance:
+        fetching.fetch(
+            config, only=tuple(source or ()), parallel=parallel, max_bytes=cap, date=date, replace=replace,
+            tell=lambda one: print(*one.lines(), sep="\n"), say=report.line, advance=advance,
+        )  # fmt: skip
 
 
 @app.command()
