@@ -25,7 +25,7 @@ from corpus_sql.import_documents import Fields
 from corpus_sql.import_inputs import Bad, Blank, Input, Other, Record
 from corpus_sql.ledger import LedgerFile, Source, Upstream
 from corpus_sql.project import open_project
-from corpus_sql.validation import did_you_mean, shown
+from corpus_sql.validation import counted, did_you_mean, shown
 
 FORMATS = tuple(import_inputs.SUFFIXES)
 _BARE = (*import_inputs.WHOLE, "oscar")  # whose documents have no field for a licence
@@ -60,15 +60,15 @@ class Imported:
         """Return what to tell the user, a sentence or a file a line."""
         if self.state == "unchanged":
             return list(self.notes)
-        said = [f"{self.source_id}: {_count(self.documents, 'document')} {self.state}"]
+        said = [f"{self.source_id}: {counted(self.documents, 'document')} {self.state}"]
         said += [f"    {one.path}  {one.bytes} bytes" for one in self.files]
         if self.superseded:
-            said.append(f"{_count(len(self.superseded), 'earlier raw file')} superseded: kept, not read any more")
+            said.append(f"{counted(len(self.superseded), 'earlier raw file')} superseded: kept, not read any more")
         if self.blank:
-            said.append(f"{_count(self.blank, 'blank line')} without a document")
+            said.append(f"{counted(self.blank, 'blank line')} without a document")
         if self.passed_over:
             names = ", ".join(self.passed_over[:5]) + (", ..." if len(self.passed_over) > 5 else "")
-            said.append(f"{_count(len(self.passed_over), 'file')} of other formats passed over: {names}")
+            said.append(f"{counted(len(self.passed_over), 'file')} of other formats passed over: {names}")
         return said + list(self.notes)
 
 
@@ -195,7 +195,8 @@ def _row(
         "reviewer": reviewer,
         "revision": revision,
     }
-    row = dataclasses.replace(present or empty, recipe=None, **{key: value for key, value in given.items() if value is not None})
+    said = {key: value for key, value in given.items() if value is not None}
+    row = dataclasses.replace(present or empty, recipe=None, **said)
     if not row.url:
         folder = inputs[0].name.partition("/")[0]
         together = all(one.name.partition("/")[0] == folder for one in inputs)
@@ -314,25 +315,21 @@ def _all(format: str, inputs: list[Input], config: Config) -> Iterator[tuple[Inp
             yield one, record
 
 
-def _count(n: int, noun: str) -> str:
-    return f"{n} {noun}" if n == 1 else f"{n} {noun}s"
-
-
 def _notes(source: str, config: Config, fields: Fields, done: _Done, state: str) -> Iterator[str]:
     if state == "unchanged":
         yield f"{source} is imported already, with the same content: nothing to do"
         return
     for what, count in done.others.items():
-        yield f"passed over: {_count(count, what)}"
+        yield f"passed over: {counted(count, what)}"
     if done.dated:
-        got = _count(done.dated, "document")
+        got = counted(done.dated, "document")
         yield f"{got} without a time of fetching got {fields.day}; --fetched-at says another"
     if done.quarantined:
-        yield f"{_count(done.quarantined, 'document')} without a text: the build will quarantine what is empty"
+        yield f"{counted(done.quarantined, 'document')} without a text: the build will quarantine what is empty"
     if done.repeated:
         remedy = '; if they are not, import with --id-field ""' if fields.id else ""
         yield (
-            f"{_count(done.repeated, 'document')} with the record id of an earlier one: the build takes them for the "
+            f"{counted(done.repeated, 'document')} with the record id of an earlier one: the build takes them for the "
             f"same upstream record{remedy}"
         )
     if source not in config.sources:

@@ -90,6 +90,14 @@ def shown(value: Any) -> str:
     return text if len(text) <= 60 else text[:57] + "..."
 
 
+def counted(n: int, noun: str) -> str:
+    """Return a number with its noun: 1 file, 2 files, 2 records of type request."""
+    if n == 1:
+        return f"1 {noun}"
+    head, of, rest = noun.partition(" of ")
+    return f"{n} {head}s{of}{rest}"
+
+
 def _sentences(error: ValidationError) -> list[Finding]:
     path, value, rule = tuple(error.absolute_path), error.instance, error.validator_value
     match error.validator:
