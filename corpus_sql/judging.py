@@ -42,10 +42,15 @@ def open_for_judging(folder: Path) -> duckdb.DuckDBPyConnection:
     return connection
 
 
-def stage_sql(folder: Path, stage: str) -> str:
-    """The SELECT that a stage ran, from _audit/compiled/."""
-    _, _, sql = (folder / "_audit" / "compiled" / "stages" / f"{stage}.sql").read_text("utf-8").partition("\n")
+def compiled_sql(folder: Path, kind: str, name: str) -> str:
+    """The SELECT that made a relation, from _audit/compiled/."""
+    _, _, sql = (folder / "_audit" / "compiled" / kind / f"{name}.sql").read_text("utf-8").partition("\n")
     return sql
+
+
+def stage_sql(folder: Path, stage: str) -> str:
+    """The SELECT that a stage ran."""
+    return compiled_sql(folder, "stages", stage)
 
 
 def can_judge(folder: Path, stage: str) -> bool:

@@ -160,6 +160,13 @@ def record(build: Opened, say: Say) -> str:
         for used, print_ in parts.get("inputs", {}).items():
             if relations[used]["fingerprint"] != print_:
                 say.error(f"{name} was made from another {used} than the one in build.json")
+    tools = {name: version for parts in relations.values() for name, version in parts.get("tools", {}).items()}
+    if build.record["tools"] != tools:
+        say.error("the tools in build.json are not those of its relations")
+    for name, columns_ in build.record["coverage"].items():
+        counts = ", ".join(f'count("{column}")' for column in columns_)
+        if list(build.rows(f'select {counts} from measures."{name}"')[0]) != list(columns_.values()):
+            say.error(f"measures.{name}: the coverage in build.json is not that of the table")
     files = {
         str(path.relative_to(build.audit / "compiled").with_suffix("")).replace(os.sep, "."): path
         for path in (build.audit / "compiled").glob("*/*.sql")

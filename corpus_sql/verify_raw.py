@@ -28,7 +28,7 @@ _EXPECTED = """
     select
         documents.line, documents.byte_offset, documents.id, documents.n_chars, documents.content_hash64,
         documents.url, documents.fetched_at, documents.license_spdx, documents.source_record_id, documents.parent_ids,
-        documents.group_id,
+        documents.group_id, documents.extra,
         coalesce(shards.sha256, unhex(sha256(rejected.text))) as final_sha256,
         spans.spans as spans,
         null as reason, null as detail, null as raw
@@ -42,7 +42,7 @@ _EXPECTED = """
     ) as spans using (id)
     where documents.file = ?
     union all
-    select line, byte_offset, id, null, null, null, null, null, null, null, null, null, null, reason, detail, raw
+    select line, byte_offset, id, null, null, null, null, null, null, null, null, null, null, null, reason, detail, raw
     from quarantine
     where file = ?
     order by 1
@@ -116,7 +116,7 @@ def _compare(build: Opened, file: str, path: Path, wrong: dict[str, list[str]]) 
         id = wanted[2]
         if wanted[1] != offset:
             wrong.setdefault("another offset", []).append(f"{id} (byte {wanted[1]:,}, the line begins at {offset:,})")
-        for what in _unlike_quarantined(line, wanted) if wanted[13] else _unlike(line, wanted):
+        for what in _unlike_quarantined(line, wanted) if wanted[14] else _unlike(line, wanted):
             wrong.setdefault(what, []).append(id)
         found += 1
         wanted = next(expected, None)
@@ -148,7 +148,7 @@ def _lines(path: Path) -> tuple[int, Iterator[tuple[int, bytes]]]:
 
 def _unlike(line: bytes, wanted: tuple) -> Iterator[str]:
     """Say in what a document is not its raw line."""
-    (_, _, _, n_chars, content_hash64, *fields, final_sha256, spans, _, _, _) = wanted
+    (_, _, _, n_chars, content_hash64, *fields, extra, final_sha256, spans, _, _, _) = wanted
     try:
         document: dict[str, Any] = json.loads(line)
         text = unicodedata.normalize("NFC", document["text"])
@@ -158,6 +158,9 @@ def _unlike(line: bytes, wanted: tuple) -> Iterator[str]:
     for name, value in zip(_FIELDS, fields, strict=True):
         if document.get(name) != value:
             yield f"another {name}"
+    others = {key: value for key, value in document.items() if key not in (*_FIELDS, "text")}
+    if (json.loads(extra) if extra is not None else {}) != others and not (extra is None and final_sha256 is None):
+        yield "other fields than `extra` holds"
     if len(text) != n_chars:
         yield "another number of characters"
     if int.from_bytes(hashlib.sha256(match_form(text).encode()).digest()[:8], "big", signed=True) != content_hash64:
@@ -169,7 +172,7 @@ def _unlike(line: bytes, wanted: tuple) -> Iterator[str]:
 
 
 def _unlike_quarantined(line: bytes, wanted: tuple) -> Iterator[str]:
-    detail, raw = wanted[14], wanted[15]
+    detail, raw = wanted[15], wanted[16]
     if detail is not None and not detail.endswith(f"SHA-256 {hashlib.sha256(line).hexdigest()}"):
         yield "quarantined lines with other bytes"
     elif raw is not None and bytes(raw) != line[:_HEAD]:

@@ -124,26 +124,29 @@ def judgements(build: Opened, say: Say) -> str:
     """The decisions follow from the measures: each stage's SQL is run once more over the tables of the build."""
     again, not_again = [], []
     with judging.open_for_judging(build.folder) as connection:
-        for stage in build.config["stages"]:
-            if not judging.can_judge(build.folder, stage):
-                not_again.append(stage)
+        for name in ["languages", *build.config["stages"]]:
+            if name == "languages":
+                sql, there, differ = judging.compiled_sql(build.folder, "relations", name), "documents", "lang"
+            elif judging.can_judge(build.folder, name):
+                sql, there, differ = judging.stage_sql(build.folder, name), f'stages."{name}"', "hits"
+            else:
+                not_again.append(name)
                 continue
             query = f"""
-                select coalesce(now.id, then_.id)
-                from ({judging.stage_sql(build.folder, stage)}) as now
-                full join stages."{stage}" as then_ using (id)
-                where now.id is null or then_.id is null or now.hits is distinct from then_.hits
-                order by 1
+                select id
+                from ({sql}) as now full join (select id, {differ} from {there}) as recorded using (id)
+                where now.id is null or recorded.id is null or now.{differ} is distinct from recorded.{differ}
+                order by id
             """
             try:
                 wrong = connection.execute(query).fetchall()
-            except duckdb.BinderException:  # a stage of the user's own that reads the text, or calls a UDF
-                not_again.append(stage)
+            except (duckdb.BinderException, duckdb.CatalogException):  # a user's own, over the text or with a UDF
+                not_again.append(name)
                 continue
-            say.many(f"{stage} decides otherwise over the measures of the build", [id for (id,) in wrong])
-            again.append(stage)
-    rest = f"; not {', '.join(not_again)}, which read{'s' if len(not_again) == 1 else ''} what is not in the build"
-    return f"{', '.join(again) or 'no stage'}{rest if not_again else ''}"
+            say.many(f"{name} comes out otherwise over the measures of the build", [id for (id,) in wrong])
+            again.append(name)
+    rest = f"; not {', '.join(not_again)}: not all it reads is in the build" if not_again else ""
+    return f"{', '.join(again)}{rest}"
 
 
 def counts(build: Opened, say: Say) -> str:
@@ -151,6 +154,7 @@ def counts(build: Opened, say: Say) -> str:
     for stem in ("counts_balance", "chain_unbroken", "decisions_match", "lines_accounted", "manifest_counts_agree"):
         build.bad_rows(say, "audits", stem)
     build.bad_rows(say, "reports", "verify_counts_by_source")
+    build.bad_rows(say, "reports", "verify_counts_by_file")
     stated = {key: n for key, n in build.rows("from manifest_counts") if key.startswith("filters.")}
     listed = {f"filters.{stage}" for stage in build.config["stages"]}
     dropped = dict(build.rows("select stage, count(*) from decisions where verdict <> 'keep' group by stage"))

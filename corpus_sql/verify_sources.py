@@ -33,11 +33,7 @@ def sources(build: Opened, say: Say) -> str:
             say.error(f"{source_id}: {n:,} documents under {license_spdx}, the ledger says {source.license_spdx}")
     for source_id in sorted({source_id for source_id, _, _ in found} & set(rows)):
         for reason in ledger.refusals(rows[source_id]):
-            say.error(
-                f"{source_id} may not be trained on: it {reason}"
-                if not reason.startswith("looks")
-                else f"{source_id} {reason}"
-            )
+            say.error(f"{source_id}: {reason}", "What was built from it is not to be trained on.")
     for source_id, file, sha256, size in build.rows(
         "select source_id, file, sha256, bytes from files where status = 'read' order by file"
     ):
@@ -160,6 +156,8 @@ def tail(k: int, n: int, p: float) -> float:
 def duplicates(build: Opened, say: Say) -> str:
     """No two kept documents are copies where the build removed them; those on both sides of the split are counted."""
     stages, said = build.config["stages"], []
+    build.bad_rows(say, "reports", "verify_witnesses")
+    build.bad_rows(say, "reports", "verify_clusters")
     if "exact_dedup" in stages:
         build.bad_rows(say, "reports", "verify_no_exact_copies")
     else:

@@ -14,6 +14,11 @@ from corpus_sql.errors import ConfigError, CorpusError, Problem
 from corpus_sql.findings import ERROR, NOTICE, OK, UNCHECKED, Check, Findings, Say, Unchecked
 from corpus_sql.opened import Opened
 
+# what reading a file that somebody changed can end in
+_FAILURES = (
+    CorpusError, duckdb.Error, pa.ArrowException, OSError, LookupError, TypeError, ValueError, AttributeError,
+    ArithmeticError, RecursionError,
+)  # fmt: skip
 _JSON = ("_MANIFEST.json", "_audit/build.json")
 _TABLES = (*_JSON, "_audit/*.parquet", "_audit/measures/*.parquet", "shard-*.parquet")
 
@@ -87,16 +92,16 @@ def verify(build: Path) -> Findings:
 
 def _look(opened: Opened, say: Say, check: Callable[[Opened, Say], str], broken: list[str]) -> tuple[str, str]:
     """Make one check; return its outcome and what was looked at."""
+    if broken:  # which is an error already
+        return UNCHECKED, f"it reads damaged files: {', '.join(broken[:2])}{', …' if len(broken) > 2 else ''}"
     says = ""
     try:
-        if broken:
-            raise Unchecked(f"it reads damaged files, {', '.join(broken[:2])}{', …' if len(broken) > 2 else ''}")
         says = check(opened, say)
     except Unchecked as reason:
         says = f"{reason}: not checked"
         say.notice(says)
         return (ERROR if any(one.severity == ERROR for one in say.found) else UNCHECKED), says
-    except (CorpusError, duckdb.Error, pa.ArrowException, OSError, LookupError, TypeError, ValueError) as error:
+    except _FAILURES as error:
         what = str(error).strip().split("\n")[0] or "no reason given"
         say.error(f"cannot be checked: {type(error).__name__}: {what}")
     if any(one.severity == ERROR for one in say.found):

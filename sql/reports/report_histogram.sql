@@ -7,11 +7,11 @@ with
     ),
     measured as (
         select
-            documents.lang,
+            labelled.lang,
             own.value,
             case when $log then log10(1 + greatest(own.value, 0)) else own.value end as x,
             coalesce(own.value < limits.minimum, false) or coalesce(own.value > limits.maximum, false) as beyond
-        from documents
+        from (select id, {{ label }} as lang from {{ labels }}) as labelled
         join (select id, {{ measure }}::double as value from {{ table }}) as own using (id)
         join limits using (lang)
         where isfinite(own.value)
