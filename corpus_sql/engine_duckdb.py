@@ -188,8 +188,7 @@ class DuckDB:
             reader = self._guard(lambda: self._cursor().sql(sql).to_arrow_reader(2048))
             return self.store(name, schema, function.function(self._batches(reader), **settings), made_from)
         self._check(name, [column for column, _ in selected], self._guard(lambda: self.connection.sql(sql)).columns)
-        casts = ", ".join(f"cast({_name(column)} as {kind}) as {_name(column)}" for column, kind in selected)
-        text = f"select {casts} from (\n{sql}\n) as model"
+        text = typed(sql, selected)
         if number:
             place = _name(columns[-1][0])
             text = f"select *, row_number() over (order by {_name(number)}) - 1 as {place} from ({text}) as rows"
@@ -207,10 +206,13 @@ class DuckDB:
         """Return a small result as Python rows."""
         return self._guard(lambda: self.connection.execute(sql).fetchall())
 
+    def schema(self, sql: str) -> pa.Schema:
+        """Return the Arrow schema of a query without running it."""
+        return self._guard(lambda: self._cursor().sql(f"select * from ({sql}) as nothing limit 0").to_arrow_table()).schema
+
     def export(self, sql: str, columns: tuple[tuple[str, str], ...], order: str, path: Path) -> None:
         """Write a query's rows to one Parquet file, in the order given, with the declared columns and types."""
-        casts = ", ".join(f"cast({_name(column)} as {kind}) as {_name(column)}" for column, kind in columns)
-        text = f"select {casts} from (\n{sql}\n) as model order by {order}"
+        text = f"{typed(sql, columns)} order by {order}"
         copy = f"copy ({text}) to {_quoted(path)} (format parquet, compression zstd)"
         try:
             self._guard(lambda: self.connection.execute(copy).fetchall())
@@ -300,6 +302,12 @@ class DuckDB:
     def _arrow_type(self, kind: str, large: bool = False) -> Any:
         field = self.connection.sql(f"select cast(null as {kind}) as value").to_arrow_table().schema.field(0).type
         return field if large else _shape(field)
+
+
+def typed(sql: str, columns: tuple[tuple[str, str], ...]) -> str:
+    """Return a query for the columns of another, each cast to its declared type."""
+    casts = ", ".join(f"cast({_name(column)} as {kind}) as {_name(column)}" for column, kind in columns)
+    return f"select {casts} from (\n{sql}\n) as model"
 
 
 class _Transaction:

@@ -8,13 +8,17 @@ import platform
 import resource
 import shutil
 import time
+from collections.abc import Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from corpus_sql import __version__, card, explain, manifest, model_files, resources, shards
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from corpus_sql import __version__, card, explain, manifest, model_files, noticing, resources, shards, spool
 from corpus_sql.config import Config
-from corpus_sql.engine_duckdb import DuckDB
+from corpus_sql.engine_duckdb import DuckDB, typed
 from corpus_sql.errors import AuditError, ConfigError, DataError, Problem
 from corpus_sql.files import publish, sync, write
 from corpus_sql.progress import Report
@@ -37,6 +41,10 @@ EXPORTS = {
     "parents": "id, named",
     "pii": "id, start_char",
 }
+
+
+# those with long texts are put into the order of their ids by a spool; each with its ids, places and sizes
+LONG = {"documents": spool.DOCUMENTS, "rejected": spool.DOCUMENTS, "quarantine": spool.QUARANTINE}
 
 
 @dataclass
@@ -81,11 +89,12 @@ def write_folder(
     audit = building / "_audit"
     (audit / "measures").mkdir(parents=True)
     by_name = {step.name: step for step in steps}
+    spill = config.work / "spill" / "rows.spool"
     try:
         n_rows = engine.values("select count(*) from outputs.kept")[0][0]
         with report.step("write shards", n_rows) as advance:
             found = shards.write_shards(
-                engine.rows(by_name["outputs.shards"].compiled.sql + "\norder by id"),
+                spool.in_id_order(engine, by_name["outputs.shards"].compiled.sql, spool.DOCUMENTS, spill),
                 n_rows,
                 folder=building,
                 shape=shards.schema(builtin() / "schemas"),
@@ -97,7 +106,11 @@ def write_folder(
             for name, order in EXPORTS.items():
                 step = by_name[f"outputs.{name}"]
                 source = f"select * from {step.name}" if step.name in stored else step.compiled.sql
-                engine.export(source, step.compiled.model.columns, order, audit / f"{name}.parquet")
+                if name in LONG:
+                    shape = typed(source, step.compiled.model.columns)
+                    _write(spool.in_id_order(engine, shape, LONG[name], spill), audit / f"{name}.parquet", engine, shape)
+                else:
+                    engine.export(source, step.compiled.model.columns, order, audit / f"{name}.parquet")
             coverage = {}
             for step in steps:
                 if step.name.startswith("measures."):
@@ -114,7 +127,9 @@ def write_folder(
         whole = manifest.manifest(config, found, **counted)
         write(building / "_MANIFEST.json", manifest.dumps(whole))
         write(building / "config.toml", config.content)
-        write(audit / "build.json", manifest.dumps(_build_json(project, config, steps, hashes, coverage, notices)))
+        record = _build_json(project, config, steps, hashes, coverage, notices)
+        record["splits"] = noticing.split_numbers(engine, steps)
+        write(audit / "build.json", manifest.dumps(record))
         languages = engine.values(_LANGUAGES)
         write(building / "README.md", card.card(building))
         write(building / "croissant.json", manifest.dumps(card.croissant(building)))
@@ -188,6 +203,18 @@ def _hashes(engine: DuckDB, file: Path | None) -> dict[str, str]:
         "corpus_build_hash": manifest.build_hash(engine.rows(unique.format(everything))),
         "filtered_build_hash": manifest.build_hash(engine.rows(unique.format(kept)), file),
     }
+
+
+def _write(batches: Iterator[pa.RecordBatch], path: Path, engine: DuckDB, sql: str) -> None:
+    """Write batches as one Parquet file, a row group each; without any, the file has the query's columns."""
+    writer = None
+    for batch in batches:
+        if writer is None:
+            writer = pq.ParquetWriter(path, batch.schema, compression="zstd")
+        writer.write_batch(batch)
+    if writer is None:
+        writer = pq.ParquetWriter(path, engine.schema(sql), compression="zstd")
+    writer.close()
 
 
 def _counts(engine: DuckDB, pii: str) -> dict[str, Any]:
