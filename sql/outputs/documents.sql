@@ -25,20 +25,6 @@
 -- column: shard_row BIGINT | its row there, from 0
 -- column: split VARCHAR | its split
 -- column: extra VARCHAR | the raw document's other fields, as JSON text; null in a dropped one where keep_rejected_text is false
-with
-    count_of_shards as (
-        select greatest((count(*) + {{ config.shard_rows }} - 1) // {{ config.shard_rows }}, 1) as n_shards
-        from outputs.kept
-    ),
-    placed as (
-        select
-            id,
-            'shard-' || lpad(cast(place // {{ config.shard_rows }} as varchar), 5, '0') || '-of-'
-                || lpad(cast(n_shards as varchar), 5, '0') || '.parquet' as shard,
-            place % {{ config.shard_rows }} as shard_row
-        from outputs.kept
-        cross join count_of_shards
-    )
 select
     documents.id as id,
     documents.source_id as source_id,
@@ -49,27 +35,22 @@ select
     documents.source_record_id as source_record_id,
     documents.parent_ids as parent_ids,
     documents.group_id as group_id,
-    groups.relation_group as relation_group,
+    facts.relation_group as relation_group,
     documents.file as file,
     documents.line as line,
     documents.byte_offset as byte_offset,
     documents.n_chars as n_chars,
-    content.content_hash64 as content_hash64,
-    languages.lang as lang,
-    clusters.row_index as row_index,
-    clusters.root as minhash_cluster,
-    ends.verdict as verdict,
-    ends.stage as stage,
-    ends.reason as reason,
-    placed.shard as shard,
-    placed.shard_row as shard_row,
-    splits.split as split,
-    case when {{ config.keep_rejected_text }} or ends.verdict = 'keep' then documents.extra end as extra
+    facts.content_hash64 as content_hash64,
+    facts.lang as lang,
+    facts.row_index as row_index,
+    facts.minhash_cluster as minhash_cluster,
+    outcomes.verdict as verdict,
+    outcomes.stage as stage,
+    outcomes.reason as reason,
+    outcomes.shard as shard,
+    outcomes.shard_row as shard_row,
+    outcomes.split as split,
+    case when {{ config.keep_rejected_text }} or outcomes.verdict = 'keep' then documents.extra end as extra
 from read.documents as documents
-join measures.content as content using (id)
-join relations.languages as languages using (id)
-join relations.groups as groups using (id)
-join outputs.ends as ends using (id)
-left join {{ if_stage("near_dedup", "near_dedup.clusters", "outputs.own_clusters") }} as clusters using (id)
-left join placed using (id)
-left join {{ splits }} as splits using (id)
+join outputs.facts as facts using (id)
+join outputs.outcomes as outcomes using (id)

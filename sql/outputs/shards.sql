@@ -12,21 +12,20 @@
 -- column: pii_redactions INTEGER | placeholders that the scrub put in
 -- column: split VARCHAR | the split
 select
-    kept.id as id,
+    documents.id as id,
     coalesce(scrubbed.text, documents.text) as text,
     documents.source_id as source_id,
     documents.url as url,
     documents.license_spdx as license_spdx,
-    languages.lang as lang,
+    facts.lang as lang,
     finals.n_chars as n_chars,
     finals.sha256 as sha256,
-    clusters.root as minhash_cluster,
+    facts.minhash_cluster as minhash_cluster,
     finals.pii_redactions as pii_redactions,
-    splits.split as split
-from outputs.kept as kept
-join read.documents as documents using (id)
-join relations.languages as languages using (id)
+    outcomes.split as split
+from read.documents as documents
 join outputs.finals as finals using (id)
-join {{ if_stage("near_dedup", "near_dedup.clusters", "outputs.own_clusters") }} as clusters using (id)
-join {{ splits }} as splits using (id)
-left join {{ if_stage("pii", "outputs.scrubbed", "outputs.not_scrubbed") }} as scrubbed using (id)
+join outputs.facts as facts using (id)
+join outputs.outcomes as outcomes using (id)
+left join {{ if_stage("pii", "outputs.scrubbed", "outputs.not_scrubbed") }} as scrubbed
+    on scrubbed.id = documents.id and scrubbed.text is not null

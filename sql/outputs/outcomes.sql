@@ -1,0 +1,34 @@
+-- outcomes: where each parsed document ended, and where it lies in the shards.
+--
+-- column: id VARCHAR | the document
+-- column: verdict VARCHAR | keep or reject
+-- column: stage VARCHAR | the stage that dropped it, null when it was kept
+-- column: reason VARCHAR | why it was dropped, null when it was kept
+-- column: shard VARCHAR | the shard that holds it
+-- column: shard_row BIGINT | its row there, from 0
+-- column: split VARCHAR | its split
+with
+    count_of_shards as (
+        select greatest((count(*) + {{ config.shard_rows }} - 1) // {{ config.shard_rows }}, 1) as n_shards
+        from outputs.kept
+    ),
+    placed as (
+        select
+            id,
+            'shard-' || lpad(cast(place // {{ config.shard_rows }} as varchar), 5, '0') || '-of-'
+                || lpad(cast(n_shards as varchar), 5, '0') || '.parquet' as shard,
+            place % {{ config.shard_rows }} as shard_row
+        from outputs.kept
+        cross join count_of_shards
+    )
+select
+    ends.id as id,
+    ends.verdict as verdict,
+    ends.stage as stage,
+    ends.reason as reason,
+    placed.shard as shard,
+    placed.shard_row as shard_row,
+    splits.split as split
+from outputs.ends as ends
+left join placed using (id)
+left join {{ splits }} as splits using (id)
