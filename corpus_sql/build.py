@@ -15,14 +15,14 @@ from typing import Any
 
 import pyarrow as pa
 
-from corpus_sql import kernel_cache, ledger, model_files, noticing, raw, resources
+from corpus_sql import earlier, kernel_cache, ledger, model_files, noticing, raw, resources
 from corpus_sql.compile import Compiled, Compiler, build_order, fingerprint
 from corpus_sql.config import Config
 from corpus_sql.engine_duckdb import LEAST_MEMORY, DamagedWorkFile, DuckDB
 from corpus_sql.errors import ConfigError, ModelError, Problem
 from corpus_sql.files import locked, recover
 from corpus_sql.functions import StreamUdf
-from corpus_sql.model import BUILDS, READ
+from corpus_sql.model import BUILDS, EARLIER, READ
 from corpus_sql.progress import Report
 from corpus_sql.project import BUILT_IN, Project, code_hash, open_project
 from corpus_sql.protected import protected_items
@@ -127,7 +127,7 @@ def _run(
         if plan:
             return Outcome("planned", final, steps, estimate=estimate, notices=notices)
         _make(project, gate, engine, steps, report)
-        told = noticing.notices(engine, config)
+        told = noticing.notices(engine, config, steps)
         for notice in told:
             report.line(notice)
         notices += told
@@ -175,7 +175,7 @@ def settings(config: Config) -> tuple[dict[str, Any], list[str]]:
     by_group = config.values["split"]["method"] == "group_hash"
     found = {
         "language_model": key,
-        "splits": "outputs.splits_by_group" if by_group else "outputs.splits_by_content",
+        "splits": _splits(config.values["split"]),
         # under group_hash near duplicates are found over all documents, so that dropping one never parts its relatives
         "near_pairs": "near_dedup.all_pairs"
         if by_group
@@ -195,6 +195,12 @@ def settings(config: Config) -> tuple[dict[str, Any], list[str]]:
     return found, notices
 
 
+def _splits(split: Mapping[str, Any]) -> str:
+    if split["method"] != "group_hash":
+        return "outputs.splits_by_content"
+    return "outputs.splits_of_groups" if "stratify" in split or "against" in split else "outputs.splits_by_group"
+
+
 def compile_all(project: Project) -> tuple[list[Compiled], list[str]]:
     """Compile every model that this build needs, each after its inputs; raises with every problem found."""
     known, notices = settings(project.config)
@@ -204,7 +210,7 @@ def compile_all(project: Project) -> tuple[list[Compiled], list[str]]:
     targets += (
         ["measures.language", "measures.content", *own_measures]
         + [f"outputs.{name}" for name in EXPORTS]
-        + ["outputs.shards"]
+        + ["outputs.shards", "outputs.cross_split"]
     )
 
     @cache
@@ -216,7 +222,8 @@ def compile_all(project: Project) -> tuple[list[Compiled], list[str]]:
         near = nearest(name, [*project.models, *READ])
         return Problem(reader, f"reads {name}, which is no relation", f"Did you mean {near}?" if near else "")
 
-    return build_order(find, targets, set(READ), missing), notices
+    made = {*READ, EARLIER} if earlier.find(project.config) else set(READ)
+    return build_order(find, targets, made, missing), notices
 
 
 def make_plan(project: Project, gate: ledger.Gate, engine: DuckDB, cache: bool) -> tuple[list[Step], list[str]]:
@@ -240,6 +247,9 @@ def make_plan(project: Project, gate: ledger.Gate, engine: DuckDB, cache: bool) 
     for names, parts in ((READ[:3], reading), (READ[3:], unread)):
         parts["fingerprint"] = hashlib.sha256(json.dumps(parts, sort_keys=True).encode()).hexdigest()
         steps += [Step(name, None, parts, _why(have.get(name), parts), have.get(name, ({}, 0))[1]) for name in names]
+    if builds := earlier.find(project.config):
+        parts = earlier.made_from(builds)
+        steps.append(Step(EARLIER, None, parts, _why(have.get(EARLIER), parts), have.get(EARLIER, ({}, 0))[1]))
     prints = {step.name: step.made_from["fingerprint"] for step in steps}
     for one in compiled:
         needed = tuple(tool for name in one.functions for tool in requires[name])
@@ -262,6 +272,7 @@ def _why(before: tuple[dict[str, Any], int] | None, now: dict[str, Any]) -> str:
         "files": "the raw files",
         "code": "the reader's code",
         "max_line_bytes": "max_line_bytes",
+        "builds": "the earlier builds",
     }
     reasons = [text for key, text in said.items() if old.get(key) != now.get(key)]
     for kind, text in (("udfs", "the code of {}"), ("tools", "the version of {}"), ("inputs", "{}")):
@@ -303,6 +314,8 @@ def _make(project: Project, gate: ledger.Gate, engine: DuckDB, steps: list[Step]
             [dict(zip(UNREAD.names, row, strict=True)) for row in sorted(unread)], schema=UNREAD
         )
         engine.store("read.unread_files", UNREAD, table.to_batches(), by_name["read.unread_files"].made_from)
+    if EARLIER in by_name and by_name[EARLIER].why:
+        _read_earlier(project, engine, by_name[EARLIER], report)
     documents = by_name["read.documents"].rows
     if not documents and not by_name["read.quarantine"].rows:
         report.line("the raw files hold no document")
@@ -325,6 +338,17 @@ def _make(project: Project, gate: ledger.Gate, engine: DuckDB, steps: list[Step]
         why = "" if step.why == NEW else f", {step.why}"
         report.line(f"ran     {step.name}: {step.rows:,} rows in {report.seconds[step.name]:.1f} s{why}")
     _say_reused(report, reused)
+
+
+def _read_earlier(project: Project, engine: DuckDB, step: Step, report: Report) -> None:
+    builds = earlier.find(project.config)
+    with report.step(step.name, None):
+        step.rows = engine.store(step.name, earlier.SCHEMA, earlier.batches(builds), step.made_from)
+    why = "" if step.why == NEW else f", {step.why}"
+    report.line(
+        f"ran     {step.name}: {step.rows:,} documents of {', '.join(one.name for one in builds)}"
+        f" in {report.seconds[step.name]:.1f} s{why}"
+    )
 
 
 def _say_reused(report: Report, names: list[str]) -> None:

@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from corpus_sql import build, ledger, raw
+from corpus_sql import build, earlier, ledger, raw
 from corpus_sql.compile import Compiled
 from corpus_sql.engine_duckdb import LEAST_MEMORY, DuckDB
 from corpus_sql.errors import CorpusError, ModelError, Problem
@@ -109,6 +109,7 @@ def _on_nothing(project: Project, compiled: list[Compiled]) -> list[Problem]:
                 "quarantine": raw.QUARANTINE,
                 "files": raw.FILES,
                 "unread_files": build.UNREAD,
+                "earlier": earlier.SCHEMA,
             }
             engine.store_many({f"read.{name}": shape for name, shape in shapes.items()}, (), nothing)
             for one in compiled:

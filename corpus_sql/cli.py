@@ -116,6 +116,10 @@ def import_(
     ] = None,
     text_field: Annotated[str, typer.Option(metavar="NAME", help="the field that holds the text")] = "text",
     id_field: Annotated[str, typer.Option(metavar="NAME", help="the field that holds the upstream's own id")] = "id",
+    split_paragraphs: Annotated[
+        int | None,
+        typer.Option(metavar="CHARS", help="split longer texts by paragraphs, into documents of their own", show_default=False),
+    ] = None,
     replace: Annotated[
         bool, typer.Option("--replace", help="let them take the place of the source's earlier files")
     ] = False,
@@ -139,6 +143,7 @@ def import_(
         revision=revision,
         text_field=text_field,
         id_field=id_field,
+        split_paragraphs=split_paragraphs,
         replace=replace,
     ).lines():
         print(line)

@@ -73,6 +73,14 @@ class Config:
         general = {key: value for key, value in table.items() if not isinstance(value, dict)}
         return {"": general} | {key: dict(value) for key, value in table.items() if isinstance(value, dict)}
 
+    def earlier_builds(self, table: str) -> list[Path]:
+        """Return the folders that `against` in a table names, in its order, as absolute paths."""
+        return [self.resolve(path) for path in self.values[table].get("against", ())]
+
+    def where(self, *keys: str) -> str:
+        """Return how a problem names a key of this config: file:line: [table] key."""
+        return _where(self.path, self.lines, keys)
+
     def protected_files(self) -> list[Path]:
         """Return the files that [decontaminate] protected names, sorted by path, each once.
 
@@ -353,6 +361,14 @@ def _contradictions(
             "validation",
             "test",
         )
+    for key in ("stratify", "against"):
+        if key in split and split["method"] != "group_hash":
+            what = f"is for groups, but method is {split['method']}"
+            yield ("split", key), what, f'Write method = "group_hash", or leave {key} out.', "method"
+    for stage in ("exact_dedup", "near_dedup"):
+        if "against" in values[stage] and stage not in values["stages"]:
+            what = f"names earlier builds, but the stage {stage} is not listed in stages"
+            yield (stage, "against"), what, f"List {stage} in stages, or leave against out."
     artifacts, work = (_resolve(path, values["paths"][key]) for key in ("artifacts", "work"))
     if work == artifacts or work in artifacts.parents or artifacts / "corpus" in (work, *work.parents):
         fix = "Give it a folder of its own, such as artifacts/.work."

@@ -18,7 +18,7 @@ from urllib.parse import quote
 
 import numpy as np
 
-from corpus_sql import import_documents, import_inputs, ledger, spdx, writing_raw
+from corpus_sql import import_documents, import_inputs, import_splitting, ledger, spdx, writing_raw
 from corpus_sql.config import Config
 from corpus_sql.errors import ConfigError, DataError, Problem, RefusedError
 from corpus_sql.import_documents import Fields
@@ -86,6 +86,7 @@ def import_files(
     revision: str | None = None,
     text_field: str = "text",
     id_field: str = "id",
+    split_paragraphs: int | None = None,
     replace: bool = False,
     today: datetime.date | None = None,
     part_bytes: int = writing_raw.PART_BYTES,
@@ -99,6 +100,8 @@ def import_files(
     row, the licence also from a field `license_spdx` that says the same everywhere. fetched_at: an RFC 3339 time or a
     date (oscar: of documents without a warc-date); None: of each document's field `fetched_at`, else the present row's
     date where the input is the same, else `today` (None: of the clock, in UTC). All other fields stay as they are.
+    split_paragraphs: a text of more characters is split by paragraphs, and its children are written behind it as
+    import_splitting says; None: none is.
     A document's url is its field `url`, else the source's url or the file's name, with #<line> (text: the file alone).
 
     The same input and time give the same bytes. A source that has raw files is left alone if they would be the same;
@@ -117,6 +120,8 @@ def import_files(
         row = dataclasses.replace(row, license_spdx=_first_license(format, inputs, config))
     time, problems = import_documents.time(fetched_at)
     problems += _asked_for(row, text_field, id_field, format)
+    if split_paragraphs is not None and split_paragraphs < 1:
+        problems.append(Problem("--split-paragraphs", f"{split_paragraphs} is no number of characters", "Give at least 1."))
     if problems:
         raise ConfigError(problems)
     _judge(row, inputs)
@@ -131,7 +136,7 @@ def import_files(
     fields = Fields(text_field, id_field, row.license_spdx, time, day, base, len(inputs) == 1, format == "oscar")
     named = [one.path for one in (*present.files, *present.superseded)] if present else []
     with writing_raw.parts(config.corpus / "raw", source, named, part_bytes) as writer:
-        done = _convert(format, inputs, fields, config, writer, progress)
+        done = _convert(format, inputs, fields, config, writer, progress, split_paragraphs)
         writer.close()
         if not writer.parts:
             raise DataError(Problem(source, "there is no document in the input", "Nothing was written."))
@@ -256,6 +261,9 @@ class _Done:
     blank: int = 0
     quarantined: int = 0
     repeated: int = 0
+    parents: int = 0  # documents that were split
+    children: int = 0  # into so many
+    longest: int = 0  # characters of the longest of these
     dated: int = 0  # documents that came without a time
     retrieved: str = ""  # the latest day of all documents
     others: dict[str, int] = dataclasses.field(default_factory=dict)  # what was no document by its kind -> how many
@@ -268,6 +276,7 @@ def _convert(
     config: Config,
     writer: writing_raw.PartWriter,
     progress: Progress | None,
+    most: int | None,
 ) -> _Done:
     """Read everything, write every document; raises DataError if there is a line that cannot be imported."""
     done, problems = _Done(), []
@@ -293,7 +302,13 @@ def _convert(
         if problems:
             continue
         writer.write(line)
-        done.documents += 1
+        pieces = import_splitting.children(document, f"{writer.source_id}:{done.documents}", most) if most else []
+        for piece in pieces:
+            writer.write(import_documents.line(piece, config.max_line_bytes)[0])
+            done.longest = max(done.longest, len(piece["text"]))
+        done.documents += 1 + len(pieces)
+        done.parents += bool(pieces)
+        done.children += len(pieces)
         done.quarantined += not has_text
         done.dated += fields.fetched_at is None and record.fields.get("fetched_at") is None
         done.retrieved = max(done.retrieved, document["fetched_at"][:10])
@@ -321,6 +336,13 @@ def _notes(source: str, config: Config, fields: Fields, done: _Done, state: str)
         return
     for what, count in done.others.items():
         yield f"passed over: {counted(count, what)}"
+    if done.parents:
+        yield (
+            f"{counted(done.parents, 'document')} split by paragraphs into {done.children}, the longest of "
+            f"{done.longest} characters; all are raw lines"
+        )
+        if "expansion" not in config.stages:
+            yield f'list "expansion" as the first of stages in {config.path}: it drops what was split, since the children hold its text'
     if done.dated:
         got = counted(done.dated, "document")
         yield f"{got} without a time of fetching got {fields.day}; --fetched-at says another"

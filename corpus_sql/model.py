@@ -18,6 +18,7 @@ from corpus_sql.errors import ModelError, Problem
 FOLDERS = ("measures", "stages", "relations", "near_dedup", "decontaminate", "outputs", "audits", "reports")
 BUILDS = FOLDERS[:6]  # the models that make a build; audits and reports run on a finished one
 READ = ("read.documents", "read.quarantine", "read.files", "read.unread_files")  # relations that the reader makes
+EARLIER = "read.earlier"  # and this one, of the builds that the config names with `against`, where it names any
 HIT = "STRUCT(verdict VARCHAR, reason VARCHAR, metric VARCHAR, value DOUBLE, threshold DOUBLE, witness VARCHAR)"
 STAGE_COLUMNS = (("id", "VARCHAR"), ("verdict", "VARCHAR"), ("hits", HIT + "[]"))
 _KEYS = ("column", "config", "reason", "stream", "number", "source")

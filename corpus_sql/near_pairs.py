@@ -40,7 +40,7 @@ def flatten(parent):
 
 
 @njit(nogil=True, cache=True)
-def _jaccard(sets, a, a_end, b, b_end, threshold):
+def similarity(sets, a, a_end, b, b_end, threshold):
     """Return the Jaccard similarity of two sorted sets if it reaches the threshold, else -1."""
     size_a, size_b = a_end - a, b_end - b
     both = size_a + size_b
@@ -114,7 +114,7 @@ def verify(sets, offsets, members, starts, own, own_offsets, threshold, max_buck
                 if _met(own, own_offsets, x, y, bucket):
                     continue
                 compared[x] += 1
-                value = _jaccard(sets, offsets[x], offsets[x + 1], offsets[y], offsets[y + 1], threshold)
+                value = similarity(sets, offsets[x], offsets[x + 1], offsets[y], offsets[y + 1], threshold)
                 if value >= 0.0:
                     a[found], b[found], jaccard[found] = min(x, y), max(x, y), value
                     found += 1

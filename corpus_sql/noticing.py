@@ -2,15 +2,93 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING, Any
+
 from corpus_sql.config import Config
 from corpus_sql.engine_duckdb import DuckDB
 
+if TYPE_CHECKING:
+    from corpus_sql.build import Step
+
 FIRST = 5  # ids or names that a notice shows
+THIN = 10  # groups below which a split says little of anything
+HELD = "outputs.split_held"
 
 
-def notices(engine: DuckDB, config: Config) -> list[str]:
+def notices(engine: DuckDB, config: Config, steps: list[Step]) -> list[str]:
     """Return the notices of a build, a sentence each; the same for any thread count."""
-    return [*_dangling(engine)]
+    names = {step.name for step in steps}
+    return [*_dangling(engine), *_expanded(engine, config), *_conflicts(engine, names), *_thin(engine, config, names), *_across(engine, steps)]
+
+
+def split_numbers(engine: DuckDB, steps: list[Step]) -> dict[str, Any]:
+    """Return what build.json says of the splits.
+
+    near_pairs, near_pairs_across, near_pairs_across_kept: as outputs.cross_split counts them, null where near duplicates
+    were not looked for; held, conflicts: groups with a document of an earlier build, and of them those with documents of
+    several splits, null without [split] against.
+    """
+    names = {step.name for step in steps}
+    keys = ("near_pairs", "near_pairs_across", "near_pairs_across_kept")
+    found: dict[str, Any] = dict(zip(keys, _cross_split(engine, steps) or (None, None, None), strict=True))
+    held = engine.values(f"select count(*), count(*) filter (where n_splits > 1) from {_HELD_KEPT}")[0] if HELD in names else (None, None)
+    return found | dict(zip(("held", "conflicts"), held, strict=True))
+
+
+# groups of dropped documents alone are in no split
+_HELD_KEPT = f"{HELD} join (select relation_group from outputs.split_groups) as kept using (relation_group)"
+
+
+def _cross_split(engine: DuckDB, steps: list[Step]) -> tuple[int, int, int] | None:
+    by_name = {step.name: step for step in steps}
+    if "relations.no_pairs" in by_name:
+        return None
+    return engine.values(by_name["outputs.cross_split"].compiled.sql)[0]
+
+
+def _across(engine: DuckDB, steps: list[Step]) -> list[str]:
+    kept = (_cross_split(engine, steps) or (0, 0, 0))[2]
+    if not kept:
+        return []
+    fix = 'method = "group_hash" keeps relatives together'
+    return [f"{_count(kept, 'pair')} of near duplicates were kept in different splits; {fix}"]
+
+
+def _conflicts(engine: DuckDB, names: set[str]) -> list[str]:
+    if HELD not in names:
+        return []
+    ((n,),) = engine.values(f"select count(*) from {_HELD_KEPT} where n_splits > 1")
+    if not n:
+        return []
+    first = engine.values(f"select relation_group, split from {_HELD_KEPT} where n_splits > 1 order by relation_group limit {FIRST}")
+    shown = ", ".join(f"{group} ({split})" for group, split in first) + (", …" if n > FIRST else "")
+    hold = "group holds" if n == 1 else "groups hold"
+    return [f"{n:,} {hold} documents of several splits of the earlier builds; train comes before validation, and validation before test: {shown}"]
+
+
+def _thin(engine: DuckDB, config: Config, names: set[str]) -> list[str]:
+    """Empty splits, and under group_hash those of a few groups. Another salt is no remedy: it would be chosen by its result."""
+    split = config.values["split"]
+    (splits,) = names & {"outputs.splits_by_content", "outputs.splits_by_group", "outputs.splits_of_groups"}
+    counted = engine.values(
+        f"select split, count(distinct relation_group), count(*) from {splits} join relations.groups using (id) group by split"
+    )
+    groups = {name: n for name, n, _ in counted}
+    documents = sum(n for *_, n in counted)
+    if not documents:
+        return []
+    if split["method"] == "content_hash":
+        empty = [name for name, share in (("train", 1000 - split["val_permille"]), ("val", split["val_permille"])) if share and name not in groups]
+        return [f"the split {name} is empty: {_count(documents, 'document')}, val_permille = {split['val_permille']}" for name in empty]
+    thin = [name for name in ("train", "validation", "test") if split[name] and groups.get(name, 0) < THIN]
+    if not thin:
+        return []
+    found = ", ".join(f"{name} {groups.get(name, 0)}" for name in thin)
+    if "stratify" in split:
+        advice = "only more documents or larger shares help"
+    else:
+        advice = 'stratify = ["source_id", "lang"] shares out each source and language by itself; do not try salts until one fits'
+    return [f"few groups in a split, of {sum(groups.values()):,} in all: {found}; {advice}"]
 
 
 def _dangling(engine: DuckDB) -> list[str]:
@@ -26,6 +104,14 @@ def _dangling(engine: DuckDB) -> list[str]:
     names = ", ".join(name for (name,) in first) + (", …" if parents > FIRST else "")
     are = "parent is" if parents == 1 else "parents are"
     return [f"{parents:,} {are} in no raw file, named by {_count(documents, 'document')}: {names}; the table parents lists them"]
+
+
+def _expanded(engine: DuckDB, config: Config) -> list[str]:
+    ((parents, children),) = engine.values("select count(distinct parent), count(*) from relations.expansions")
+    if not parents or "expansion" in config.stages:
+        return []
+    was = "document was" if parents == 1 else "documents were"
+    return [f"{parents:,} {was} split on import, and its text is in {children:,} others too: list expansion in stages, as the first"]
 
 
 def _count(n: int, noun: str) -> str:

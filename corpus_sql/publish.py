@@ -39,6 +39,7 @@ EXPORTS = {
     "files": "file",
     "pairs": "a, b, kind",
     "parents": "id, named",
+    "expansions": "parent, start_char, child",
     "pii": "id, start_char",
 }
 

@@ -156,6 +156,11 @@ def _field_faults(fields: dict[str, Any], license_spdx: str) -> Fault:
     return Fault(faults[0].reason, "; ".join(fault.detail for fault in faults))
 
 
+def is_empty(text: str) -> bool:
+    """Return whether a text holds nothing but white space and default-ignorable characters."""
+    return _EMPTY.fullmatch(text) is not None
+
+
 def _quoted(value: str) -> str:
     """Show a short value in full and the beginning of a long one: a detail is not for text."""
     return orjson.dumps(value if len(value) <= 40 else value[:37] + "...").decode()

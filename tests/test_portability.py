@@ -10,15 +10,21 @@ import pytest
 sqlglot = pytest.importorskip("sqlglot", reason="sqlglot is not installed: the lint of the SQL models was skipped")
 
 import lint_sql  # noqa: E402
-from corpus_sql import build, raw  # noqa: E402
+from corpus_sql import build, earlier, raw  # noqa: E402
 from corpus_sql.compile import Compiled, Compiler  # noqa: E402
 from corpus_sql.functions import Udf  # noqa: E402
 from corpus_sql.model import BUILDS  # noqa: E402
 from corpus_sql.project import Project, builtin, open_project  # noqa: E402
 from corpus_sql.publish import EXPORTS  # noqa: E402
 
-ARROW = {"string": "VARCHAR", "large_string": "VARCHAR", "int64": "BIGINT", "int32": "INTEGER", "binary": "BLOB"}
-SHAPES = {"documents": raw.DOCUMENTS, "quarantine": raw.QUARANTINE, "files": raw.FILES, "unread_files": build.UNREAD}
+ARROW = {"string": "VARCHAR", "large_string": "VARCHAR", "int64": "BIGINT", "int32": "INTEGER", "binary": "BLOB", "bool": "BOOLEAN"}
+SHAPES = {
+    "documents": raw.DOCUMENTS,
+    "quarantine": raw.QUARANTINE,
+    "files": raw.FILES,
+    "unread_files": build.UNREAD,
+    "earlier": earlier.SCHEMA,
+}
 READ = {
     f"read.{name}": tuple(
         (f.name, "VARCHAR[]" if str(f.type).startswith("list") else ARROW[str(f.type)]) for f in shape
@@ -26,19 +32,26 @@ READ = {
     for name, shape in SHAPES.items()
 }
 STAGES = sorted(path.stem for path in (builtin() / "sql" / "stages").glob("*.sql"))
+AGAINST = 'against = ["v0"]\n'
 VARIANTS = {
-    "no stages": ([], "content_hash", True),
-    "all stages": (STAGES, "content_hash", True),
-    "all stages, split by groups": (STAGES, "group_hash", True),
-    "no stages, split by groups, no rejected text": ([], "group_hash", False),
+    "no stages": ([], "content_hash", True, ""),
+    "all stages": (STAGES, "content_hash", True, ""),
+    "all stages, split by groups": (STAGES, "group_hash", True, ""),
+    "all stages against an earlier build, strata": (
+        STAGES,
+        "group_hash",
+        True,
+        f'stratify = ["lang"]\n{AGAINST}[exact_dedup]\n{AGAINST}[near_dedup]\n{AGAINST}',
+    ),
+    "no stages, split by groups, no rejected text": ([], "group_hash", False, ""),
 }
 
 
-def project(folder: Path, stages: list[str], method: str, text: bool) -> Project:
+def project(folder: Path, stages: list[str], method: str, text: bool, more: str) -> Project:
     (folder / "items.jsonl").write_text('{"id": "item-1", "text": "seven words that nobody may train on"}\n')
     (folder / "corpus.toml").write_text(
         f'dataset = "t"\nversion = "v1"\nsources = ["s"]\nstages = {json.dumps(stages)}\n'
-        f'keep_rejected_text = {str(text).lower()}\n[split]\nmethod = "{method}"\n[lang]\nkeep = ["zh", "en"]\n'
+        f'keep_rejected_text = {str(text).lower()}\n[split]\nmethod = "{method}"\n{more}[lang]\nkeep = ["zh", "en"]\n'
         '[decontaminate]\nprotected = ["items.jsonl"]\n'
     )
     return open_project(folder / "corpus.toml")

@@ -5,13 +5,19 @@
 -- that stays, if the two were paired, else the largest similarity among the document's own pairs: in a long cluster
 -- its first and its last may have little in common. The pairs on the way are in near_dedup.pairs.
 --
+-- What an earlier build keeps is there already: of a cluster with a near duplicate among it none stays. The witness is
+-- then <dataset>/<version>:<id>, the smallest that any member of the cluster is a near duplicate of, and the value the
+-- similarity to it, or the largest similarity known.
+--
 -- config: num_perm | MinHash values in a signature
 -- config: bands | LSH bands; num_perm / bands values have to agree in one of them
 -- config: jaccard_threshold | similarity from which on two documents are near duplicates
 -- config: shingle | tokens in one shingle
 -- config: keep | the member that stays: "first", "longest" or "source_priority"
 -- config: max_bucket | larger buckets are compared with their first member only; absent: no limit
+-- config: against | version folders of earlier builds whose kept documents count as there already; absent: none
 -- reason: near_duplicate | the document is in the cluster of the witness, which stays
+{%- set against = config.near_dedup.get("against") %}
 with
     judged as (
         select
@@ -24,8 +30,32 @@ with
             and direct.b = greatest(kept.row_index, kept.kept_index)
         left join near_dedup.strongest as strongest on strongest.row_index = kept.row_index
     )
+{%- if against %},
+    known as (
+        select
+            judged.id as id,
+            judged.kept_id as kept_id,
+            there.name as name,
+            case
+                when there.name is null then judged.jaccard
+                when touched.place = there.place then touched.jaccard
+                else coalesce(greatest(touched.jaccard, judged.jaccard), touched.jaccard, judged.jaccard)
+            end as jaccard
+        from judged
+        join near_dedup.clusters as clusters on clusters.id = judged.id
+        left join near_dedup.there as there on there.root = clusters.root
+        left join near_dedup.members as members on members.id = judged.id
+        left join near_dedup.earlier_touched as touched on touched.row_index = members.leader
+    )
+select
+    d.id as id,
+    {{ hits([reject("near_duplicate", "known.name is not null or d.id <> known.kept_id", metric="jaccard", value="known.jaccard", threshold=config.near_dedup.jaccard_threshold, witness="coalesce(known.name, known.kept_id)")]) }} as hits
+from {{ input }} as d
+join known on known.id = d.id
+{%- else %}
 select
     d.id as id,
     {{ hits([reject("near_duplicate", "d.id <> judged.kept_id", metric="jaccard", value="judged.jaccard", threshold=config.near_dedup.jaccard_threshold, witness="judged.kept_id")]) }} as hits
 from {{ input }} as d
 join judged on judged.id = d.id
+{%- endif %}
