@@ -340,6 +340,18 @@ def sample(
 
 
 @app.command()
+def report(build: BuildPath) -> None:
+    """Write COMPOSITION.md and a self-contained report.html to reports/<version> beside the build.
+
+    Example: corpus-sql report artifacts/corpus/demo/v1
+    """
+    from corpus_sql import reporting
+
+    for path in reporting.report(build):
+        print(path)
+
+
+@app.command()
 def export(
     format: Annotated[
         str, typer.Argument(metavar="FORMAT", help="oscar, parquet-by-split or jsonl", show_default=False)

@@ -40,7 +40,7 @@ class Tables:
         return [dict(zip(columns, row, strict=True)) for row in found.fetchall()]
 
     def measured(self) -> dict[str, tuple[str, str]]:
-        """Return each numeric column of the measures: name -> (its table, its type). The first table in name order wins."""
+        """Return each numeric column of the measures: name -> (its table, its type); the first table wins."""
         found: dict[str, tuple[str, str]] = {}
         for path in sorted((self.folder / "_audit" / "measures").glob("*.parquet")):
             table = f"measures.{path.stem}"
