@@ -20,15 +20,20 @@ Columns = tuple[tuple[str, str], ...]
 NODES = frozenset(
     """
     Identifier Column Alias Literal DataType PropertyEQ Cast Table Null Select From TableAlias If Join ColumnDef Case
-    Struct EQ NEQ GT GTE LT LTE Where Div IntDiv Mod Add Sub Mul Neg Paren Subquery Union Except Intersect CTE With Group
-    Having Filter Not Dot Bracket Is NullSafeEQ NullSafeNEQ Star Array DPipe And Or Window Ordered Order Boolean In
-    Between Distinct Like Escape Exists IgnoreNulls Lambda BitwiseAnd BitwiseOr BitwiseNot BitwiseRightShift Qualify Var WindowSpec
+    Struct EQ NEQ GT GTE LT LTE Where Div IntDiv Mod Add Sub Mul Neg Paren Subquery Union Except Intersect CTE With
+    Group Having Filter Not Dot Bracket Is NullSafeEQ NullSafeNEQ Star
+    Array DPipe And Or Window Ordered Order Boolean In
+    Between Distinct Like Escape Exists IgnoreNulls Lambda BitwiseAnd BitwiseOr BitwiseNot BitwiseRightShift
+    Qualify Var WindowSpec
     """.split()
 )
 FUNCTIONS = frozenset(
     """
-    Abs ArrayAgg ArrayFilter ArrayMax ArrayMin ArraySize ArraySort Case Cast Coalesce Concat Contains Count Encode EndsWith Explode
-    Flatten Greatest Hex If Lag Lead Least Left Length Max MD5 Min Nullif Pad Rank Repeat Replace Right RowNumber SHA2
+    Abs ArrayAgg ArrayFilter ArrayMax ArrayMin ArraySize ArraySort Case Cast Coalesce Concat Contains Count Encode
+    EndsWith
+    Explode
+    Flatten Greatest Hex If Lag Lead Least Left Length Max MD5 Min Nullif Pad Rank Repeat Replace Right
+    RowNumber SHA2
     SplitPart StartsWith Substring Sum Transform Unhex Exists And Or Array Struct DenseRank
     """.split()
 )
@@ -364,7 +369,8 @@ def _known_columns(node: exp.Select, relations: Mapping[str, Columns] | None) ->
 def _place_of_udf(node: exp.Expression) -> str:
     """Return where a UDF is called that is not a select list, "" where it is."""
     names = {exp.Where: "WHERE", exp.Join: "ON", exp.Having: "HAVING", exp.Qualify: "QUALIFY", exp.Case: "CASE",
-             exp.Order: "ORDER BY", exp.Group: "GROUP BY", exp.Window: "a window", exp.Filter: "FILTER", exp.Lambda: "a lambda"}  # fmt: skip
+             exp.Order: "ORDER BY", exp.Group: "GROUP BY", exp.Window: "a window",
+             exp.Filter: "FILTER", exp.Lambda: "a lambda"}  # fmt: skip
     at = node
     while at.parent is not None and not isinstance(at.parent, exp.Select):
         at = at.parent
@@ -392,14 +398,15 @@ def wrong_types(where: str, kinds: Iterable[str]) -> list[str]:
         for node in tree.find_all(exp.DataType):
             if node.this.name not in TYPES or node.args.get("values"):
                 found.append(
-                    f"{where}: {kind} is no portable type. Instead: a signed integer, DOUBLE, VARCHAR or BLOB; 64-bit hashes are BIGINT bit views"
+                    f"{where}: {kind} is no portable type. Instead: a signed integer, DOUBLE, VARCHAR or BLOB; "
+                    "64-bit hashes are BIGINT bit views"
                 )
                 break
     return found
 
 
 def to_spark(sql: str, columns: Columns = ()) -> str:
-    """Translate a model to Spark SQL; raises SqlglotError for what Spark cannot say and ValueError for what it would lose.
+    """Translate a model to Spark SQL; raises SqlglotError for what Spark cannot say, ValueError for what it would lose.
 
     columns: the declared columns, to which the rows are cast: the engines widen integers differently.
     """

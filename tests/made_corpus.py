@@ -47,7 +47,7 @@ PATTERNS = {
     ],
 }
 THINGS = {
-    "en": "lamp kettle bridge ladder mirror orchard violin basket chimney saddle anchor drum loom bell carpet barrel".split(),
+    "en": "lamp kettle bridge ladder mirror orchard violin basket chimney saddle anchor drum loom bell rug jar".split(),
     "zh": "灯笼 水壶 石桥 梯子 镜子 果园 提琴 篮子 烟囱 马鞍 铁锚 大鼓 织机 铜钟 地毯 木桶".split(),
     "hi": "दीपक बर्तन पुल संदूक दर्पण बगीचा सितार टोकरा चूल्हा रथ लंगर ढोल करघा घंटा कालीन पीपा".split(),
 }
@@ -122,7 +122,7 @@ protected = ["eval/*.jsonl"]
 
 
 def fill(corpus: Corpus, n: int = 80, *, parts: int = 2, frames: int = 1) -> Corpus:
-    """Write the made corpus into a project: three sources of about 1.3 n lines each, the items to protect, the config."""
+    """Write the made corpus into a project: three sources of about 1.3 n lines each, items to protect, the config."""
     for lang in PATTERNS:
         corpus.source(f"made-{lang}", lines(lang, n), parts=parts, frames=frames)
     (corpus.folder / "eval").mkdir(exist_ok=True)

@@ -308,8 +308,7 @@ def test_a_measure_that_nothing_reads_is_measured_all_the_same(tiny: Corpus):
 HEAD = "-- mine: a stage.\n"
 STAGE_MISTAKES = {
     "a relation that is none": (
-        HEAD
-        + "select d.id as id, cast([] as {{ hit_type }}[]) as hits from {{ input }} as d join measures.word using (id)\n",
+        HEAD + "select d.id as id, {{ hits([]) }} as hits from {{ input }} as d join measures.word using (id)\n",
         "stages.mine: reads measures.word, which is no relation\n    Did you mean measures.words?",
     ),
     "a column that is none": (
@@ -354,7 +353,8 @@ STAGE_MISTAKES = {
     ),
     "an unknown verdict": (
         HEAD
-        + "select d.id as id, {{ hits([reject('r', 'true').replace(\"'verdict': 'reject'\", \"'verdict': 'drop'\")]) }} as hits "
+        + "select d.id as id, {{ hits([reject('r', 'true').replace(\"'verdict': 'reject'\", \"'verdict': 'drop'\")]) "
+        "}} as hits "
         "from {{ input }} as d\n",
         "stages.mine: returned 3 rows for 3 documents, 3 with an unknown verdict\n"
         "    A stage returns each document of {{ input }} once.",
@@ -521,7 +521,8 @@ def test_a_udf_file_that_does_not_load(tiny: Corpus):
     with pytest.raises(ModelError) as error:
         tiny.run()
     assert str(error.value) == (
-        f"{path}: cannot be loaded: ModuleNotFoundError: No module named 'nowhere_to_be_found'\n    Mend or remove the file."
+        f"{path}: cannot be loaded: ModuleNotFoundError: No module named 'nowhere_to_be_found'\n"
+        "    Mend or remove the file."
     )
 
 

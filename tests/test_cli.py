@@ -122,8 +122,10 @@ def test_a_prompt_takes_statements_from_a_pipe(made: Corpus):
     assert done.stderr.splitlines()[0] == "error: query: Catalog Error: Table with name nowhere does not exist!"
 
 
-VIEWS = ("decisions documents files measures.content measures.language measures.words pairs pii quarantine reconciliation "
-         "rejected shards").split()  # fmt: skip
+VIEWS = (
+    "decisions documents files measures.content measures.language measures.words pairs pii quarantine reconciliation"
+    " rejected shards"
+).split()
 
 
 @pytest.mark.parametrize("view", VIEWS)
@@ -189,7 +191,8 @@ def test_files_outside_the_build_are_out_of_reach(made: Corpus, command, reader:
     code, out, err = command("sql", made.version, f"select * from {reader.format(outside)}")
     assert (code, out) == (2, "")
     assert err.splitlines()[0] == (
-        f'error: query: Permission Error: Cannot access file "{outside}" - file system operations are disabled by configuration'
+        f'error: query: Permission Error: Cannot access file "{outside}" - file system operations are disabled by '
+        "configuration"
     )
 
 
@@ -246,7 +249,8 @@ def test_check_finds_everything_at_once(corpus: Corpus, command):
     model = corpus.folder / "sql" / "stages" / "mine.sql"
     model.parent.mkdir(parents=True)
     model.write_text(
-        "-- mine: Nothing of use.\nselect d.id as id, n_wrds as hits from {{ input }} as d join measures.words using (id)\n"
+        "-- mine: Nothing of use.\n"
+        "select d.id as id, n_wrds as hits from {{ input }} as d join measures.words using (id)\n"
     )
     code, out, _ = command("check", corpus.config)
     lines = [line for line in out.splitlines() if not line.startswith("notice: ")]

@@ -209,7 +209,8 @@ def test_a_udf_is_called_once_a_row_though_its_fields_are_taken_apart(engine: Du
 
     engine.register(udf("x_pair", pair, "STRUCT(a BIGINT, b BIGINT)"))
     store(engine, "read.documents", id=[str(i) for i in range(5_000)])
-    sql = "select n.a as a, n.b as b, n.a / nullif(n.b, 0) as ratio from (select x_pair(id) as n from read.documents) as made"
+    made = "(select x_pair(id) as n from read.documents) as made"
+    sql = f"select n.a as a, n.b as b, n.a / nullif(n.b, 0) as ratio from {made}"
     engine.build("measures.x", sql, (("a", "BIGINT"), ("b", "BIGINT"), ("ratio", "DOUBLE")), MADE)
     assert sum(rows) == 5_000
 

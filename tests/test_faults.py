@@ -42,7 +42,8 @@ def names(folder: Path) -> list[str]:
 
 def cli(corpus: Corpus, *options: str, program: str = "", file_limit: int | None = None) -> subprocess.CompletedProcess:
     """Run `corpus-sql run` in a process of its own, after `program`; no file may grow beyond file_limit bytes."""
-    code = f"{program}\nimport sys\nfrom corpus_sql.cli import main\nsys.argv[1:] = {['run', str(corpus.config), *options]!r}\nmain()"
+    arguments = ["run", str(corpus.config), *options]
+    code = f"{program}\nimport sys\nfrom corpus_sql.cli import main\nsys.argv[1:] = {arguments!r}\nmain()"
 
     def limit() -> None:
         if file_limit:
@@ -118,7 +119,8 @@ def between_the_renames(tiny: Corpus) -> tuple[Corpus, dict[str, bytes]]:
     tiny.configure("stages = []\nshard_rows = 2")
     kill = (
         "import os\nfrom corpus_sql import files\nrename, calls = os.rename, []\n"
-        "def stop(*paths):\n    calls.append(paths)\n    os.kill(os.getpid(), 9) if len(calls) == 2 else rename(*paths)\n"
+        "def stop(*paths):\n    calls.append(paths)\n"
+        "    os.kill(os.getpid(), 9) if len(calls) == 2 else rename(*paths)\n"
         "files.os.rename = stop"
     )
     assert cli(tiny, "--replace", program=kill).returncode == -signal.SIGKILL
@@ -151,7 +153,8 @@ def test_killed_after_the_swap(tiny: Corpus):
     tiny.configure("stages = []\nshard_rows = 2")
     kill = (
         "import os\nfrom corpus_sql import files\n"
-        "class Killing:\n    def __getattr__(self, name):\n        import shutil\n        return getattr(shutil, name)\n"
+        "class Killing:\n    def __getattr__(self, name):\n        import shutil\n"
+        "        return getattr(shutil, name)\n"
         "    def rmtree(self, path, **options):\n        os.kill(os.getpid(), 9)\n"
         "files.shutil = Killing()"
     )
@@ -368,7 +371,8 @@ def test_an_audit_that_finds_something_stops_the_build(tiny: Corpus):
     with pytest.raises(AuditError) as error:
         tiny.run()
     assert str(error.value) == (
-        "audit no_second: No document is the second. It is not so: id='s:1', k=1; id='s:2', k=2\n    Nothing was published."
+        "audit no_second: No document is the second. It is not so: id='s:1', k=1; id='s:2', k=2\n"
+        "    Nothing was published."
     )
     assert names(tiny.version.parent) == ["v1"]
 

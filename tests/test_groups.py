@@ -175,7 +175,7 @@ def test_without_the_near_duplicate_stage_each_kept_row_is_its_own_cluster(corpu
 
 @pytest.mark.parametrize("permille", [0, 300, 1000])
 def test_split_by_content(corpus: Corpus, permille: int):
-    """val when the first 8 bytes of the text's SHA-256, big-endian and unsigned, modulo 1000, are below val_permille."""
+    """val when the first 8 bytes of the text's SHA-256, unsigned and big-endian, mod 1000 are below val_permille."""
     corpus.source("s", [f"文本 {i}" for i in range(200)])
     corpus.run(f"stages = []\n[split]\nval_permille = {permille}")
     rows = pq.read_table(corpus.version / "shard-00000-of-00001.parquet").to_pylist()

@@ -10,6 +10,7 @@ import pytest
 sqlglot = pytest.importorskip("sqlglot", reason="sqlglot is not installed: the lint of the SQL models was skipped")
 
 import lint_sql  # noqa: E402
+
 from corpus_sql import build, earlier, raw  # noqa: E402
 from corpus_sql.compile import Compiled, Compiler  # noqa: E402
 from corpus_sql.functions import Udf  # noqa: E402
@@ -151,7 +152,8 @@ FORBIDDEN = [
     ),
     (
         "select list(id order by k) as ids from read.documents group by text",
-        "ARRAY_AGG(id ORDER BY k) loses its ORDER BY in the translation. Instead: list_sort(list({'k': key, 'x': value}))",
+        "ARRAY_AGG(id ORDER BY k) loses its ORDER BY in the translation. Instead: "
+        "list_sort(list({'k': key, 'x': value}))",
     ),
     (
         "select list(id) as ids from read.documents group by text",
@@ -251,11 +253,13 @@ FORBIDDEN = [
     ),
     (
         "select cast(ratio as integer) as x from measures.words",
-        "CAST(ratio AS INT) casts a DOUBLE, which one engine rounds and the other cuts. Instead: integers from the start",
+        "CAST(ratio AS INT) casts a DOUBLE, which one engine rounds and the other cuts. Instead: "
+        "integers from the start",
     ),
     (
         "select cast(ratio as varchar) as x from measures.words",
-        "CAST(ratio AS TEXT) casts to text what may be a DOUBLE. Instead: an integer expression with // or count, or format "
+        "CAST(ratio AS TEXT) casts to text what may be a DOUBLE. Instead: an integer expression "
+        "with // or count, or format "
         "it in Python",
     ),
     (
@@ -272,7 +276,8 @@ FORBIDDEN = [
     ),
     (
         "select cast(k as ubigint) as x from read.documents",
-        "UBIGINT is no portable type. Instead: BOOLEAN, INTEGER, BIGINT, DOUBLE, VARCHAR, BLOB, DATE, TIMESTAMP, lists and "
+        "UBIGINT is no portable type. Instead: BOOLEAN, INTEGER, BIGINT, DOUBLE, VARCHAR, BLOB, "
+        "DATE, TIMESTAMP, lists and "
         "structs of them",
     ),
     (
@@ -287,7 +292,8 @@ FORBIDDEN = [
     ),
     (
         "select count(*) as n from read.documents group by 1",
-        "GROUP BY 1 groups by a number or an expression. Instead: group by the name of a column, computed one level below",
+        "GROUP BY 1 groups by a number or an expression. Instead: group by the name of a column, "
+        "computed one level below",
     ),
     (
         "select id from read.documents asof join measures.words using (id, k)",
@@ -295,7 +301,8 @@ FORBIDDEN = [
     ),
     (
         "select id from read.documents union all by name select id from measures.words",
-        "SELECT id FROM read.documents UNION ALL BY NAME SELECT id... matches columns by name. Instead: name the columns in "
+        "SELECT id FROM read.documents UNION ALL BY NAME SELECT id... matches columns by name. "
+        "Instead: name the columns in "
         "the same order",
     ),
     (
@@ -347,7 +354,10 @@ ALLOWED = {
         "select id from read.documents qualify row_number() over (partition by text order by k, id) = 1"
     ),
     "null-safe comparison": "select length(text) as n from read.documents where k is not distinct from 3",
-    "exists": "select id from read.documents where exists (select 1 from measures.words where measures.words.id = read.documents.id)",
+    "exists": (
+        "select id from read.documents "
+        "where exists (select 1 from measures.words where measures.words.id = read.documents.id)"
+    ),
     "a semi join": "select id from read.documents semi join measures.words using (id)",
     "a count with a filter": "select count(*) filter (where k = 1) as n from read.documents",
     "a whole number as text": "select lpad(cast(k // 10 as varchar), 5, '0') as shard from read.documents",

@@ -141,7 +141,8 @@ def report(floor: Cost, build: Cost, seconds: dict[str, float], n_docs: int, n_b
         rates = f"{n_docs / cost.wall:>9,.0f} {n_bytes / 1e6 / cost.wall:>8.2f}"
         print(f"{name:8} {cost.wall:>8.2f} {cost.cpu:>8.2f} {cost.memory / 1e6:>8.0f} {rates}")
     print(
-        f"{'ratio':8} {build.wall / floor.wall:>8.1f} {build.cpu / floor.cpu:>8.1f} {build.memory / floor.memory:>8.1f}\n"
+        f"{'ratio':8} {build.wall / floor.wall:>8.1f} {build.cpu / floor.cpu:>8.1f} "
+        f"{build.memory / floor.memory:>8.1f}\n"
     )
     for name, spent in sorted(seconds.items(), key=lambda item: -item[1]):
         if spent >= 0.02:
