@@ -109,8 +109,6 @@ def _value(value: Any) -> Any:
 
 
 def _plain(value: Any) -> Any:
-    if isinstance(value, bool):
-        return "true" if value else "false"
-    if isinstance(value, (list, dict)):
-        return json.dumps(value, ensure_ascii=False, default=str)
-    return _value(value)
+    """Return what a CSV cell holds: lists, structs and truth values as JSON, null and NaN as nothing."""
+    value = _value(value)
+    return json.dumps(value, ensure_ascii=False, default=str) if isinstance(value, (bool, list, dict)) else value

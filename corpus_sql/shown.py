@@ -102,7 +102,8 @@ def story(found: Story) -> Iterator[str]:
         yield f"  {step['from']} - {step['to']}: {jaccard}"
     yield from _relatives(found)
     if found.contaminated:
-        yield f"  shares with {found.contaminated['item']}: {found.contaminated.get('ngram')!r}"
+        ngram = found.contaminated.get("ngram")  # not there when rejected texts are not kept
+        yield f"  shares with {found.contaminated['item']}: {'an n-gram' if ngram is None else repr(ngram)}"
         if len(found.contaminated.get("items") or []) > 1:
             yield f"  and with {', '.join(i for i in found.contaminated['items'] if i != found.contaminated['item'])}"
     if found.quarantined:

@@ -60,14 +60,14 @@ VALUES = {
         'b,l\n00ff,"[""0a""]"\n',
         '[\n{"b": "00ff", "l": ["0a"]}\n]\n',
     ),
-    "no NaN in JSON": (
+    "NaN is nothing": (
         "select cast('nan' as double) as a, cast('inf' as double) as b, [cast('nan' as double)] as l",
-        "a,b,l\nnan,inf,[null]\n",
+        "a,b,l\n,,[null]\n",
         '[\n{"a": null, "b": null, "l": [null]}\n]\n',
     ),
     "decimals are numbers": (
         "select 0.5 as half, 1.0 as one, sum(x) as total from (select unnest([1, 2]) as x)",
-        "half,one,total\n0.5,1.0,3\n",
+        "half,one,total\n0.5,1,3\n",
         '[\n{"half": 0.5, "one": 1, "total": 3}\n]\n',
     ),
     "truth": ("select true as yes, [false] as no", "yes,no\ntrue,[false]\n", '[\n{"yes": true, "no": [false]}\n]\n'),

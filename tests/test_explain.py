@@ -28,6 +28,7 @@ LINES = [
     "",  # 8: becomes an empty text
     b"   ",  # 9
     raw_line("short", license_spdx="MIT"),  # 10
+    raw_line(made_corpus.text("en", 503, 5), parent_ids=["s:3", "s:7", "s:99"]),  # 11
 ]
 CONFIG = made_corpus.CONFIG.replace("shard_rows = 60", "shard_rows = 2")
 
@@ -69,9 +70,10 @@ def test_a_kept_document(built: Corpus):
         ORIGIN,
         f"  en, {len(text)} characters",
         *KEPT_BY_ALL,
+        "  group s:0, with s:2",
         f"  scrubbed: email at characters {email} to {email + len('keeper@example.com')}",
         f"  scrubbed: ip at characters {ip} to {ip + len('192.0.2.7')}",
-        "  kept: shard-00000-of-00001.parquet, row 0, split train",
+        "  kept: shard-00000-of-00002.parquet, row 0, split train",
     ]
 
 
@@ -91,20 +93,22 @@ def test_a_rejected_document_and_all_other_rules_that_fired(built: Corpus):
 
 
 def test_an_exact_duplicate(built: Corpus):
-    assert story(built, "s:2")[-2:] == [
+    assert story(built, "s:2")[-3:] == [
         "  exact_dedup  reject      exact_duplicate  -> s:0",
         "  s:2 - s:0: the same text",
+        "  group s:0, with s:0",
     ]
 
 
 def test_a_near_duplicate_and_the_way_to_the_one_that_stays(built: Corpus):
-    rejected, *path = story(built, "s:5")[-3:]
+    rejected, *path, group = story(built, "s:5")[-4:]
     assert rejected.startswith("  near_dedup   reject      near_duplicate  jaccard 0.8")
     assert rejected.endswith(", threshold 0.8  -> s:3")
     first, second = explain.why(built.version, "s:5").path
     assert (first["from"], first["to"], second["from"], second["to"]) == ("s:5", "s:4", "s:4", "s:3")
     assert path == [f"  s:5 - s:4: Jaccard {first['jaccard']:.4f}", f"  s:4 - s:3: Jaccard {second['jaccard']:.4f}"]
     assert min(first["jaccard"], second["jaccard"]) >= 0.8
+    assert group == "  group s:11, with s:11, s:3, s:4"
 
 
 def test_a_contaminated_document(built: Corpus):
@@ -113,6 +117,25 @@ def test_a_contaminated_document(built: Corpus):
         "  shares with lighthouse-1: 'which of the seven lighthouses on the northern coast was the last one'",
         "  and with lighthouse-2",
     ]
+
+
+def test_a_contaminated_document_where_no_rejected_text_is_kept(corpus: Corpus):
+    (corpus.folder / "eval").mkdir()
+    (corpus.folder / "eval" / "items.jsonl").write_text(json.dumps({"id": "item", "text": made_corpus.PROTECTED}))
+    corpus.source("s", [made_corpus.PROTECTED])
+    corpus.run('stages = ["decontaminate"]\nkeep_rejected_text = false\n[decontaminate]\nprotected = ["eval/*"]')
+    assert story(corpus, "s:0")[-1] == "  shares with item: an n-gram"
+
+
+def test_relatives(built: Corpus):
+    """A parent may be a document, a line that could not be read, or in no raw file at all."""
+    assert story(built, "s:11")[-5:-1] == [
+        "  parent: s:3",
+        "  parent: s:7 (a line that could not be read)",
+        "  parent: s:99 (in no raw file)",
+        "  group s:11, with s:3, s:4, s:5",
+    ]
+    assert story(built, "s:3")[-3:-1] == ["  children: s:11", "  group s:11, with s:11, s:4, s:5"]
 
 
 def test_a_quarantined_line_and_its_bytes(built: Corpus):
@@ -132,9 +155,9 @@ def test_a_line_of_another_licence(built: Corpus):
 
 UNKNOWN = {
     "s:9": "s:9: this is a blank line: it holds no document",
-    "s:11": "s:11: the build has no such line\n    s has the lines s:0 to s:10.",
-    "s:01": "s:01: the build has no such line\n    s has the lines s:0 to s:10.",
-    "s:x": "s:x: the build has no such line\n    s has the lines s:0 to s:10.",
+    "s:12": "s:12: the build has no such line\n    s has the lines s:0 to s:11.",
+    "s:01": "s:01: the build has no such line\n    s has the lines s:0 to s:11.",
+    "s:x": "s:x: the build has no such line\n    s has the lines s:0 to s:11.",
     "x:0": "x:0: the build has no such source\n    An id is <source>:<position>; the sources are s.",
     "s": "s: the build has no such source\n    An id is <source>:<position>; the sources are s.",
 }
@@ -152,7 +175,8 @@ def test_the_story_as_json(built: Corpus, k: int):
     told = shown.story_dict(explain.why(built.version, f"s:{k}"))
     read = json.loads(json.dumps(told, ensure_ascii=False, default=str, allow_nan=False))
     assert read == told
-    assert list(told) == ["id", "document", "quarantined", "decisions", "path", "contaminated", "redactions"]
+    keys = "id document quarantined decisions path contaminated redactions parents children members"
+    assert list(told) == keys.split()
     assert [one["stage"] for one in told["decisions"]][0] == "read"
     assert (told["document"] is None) == (k == 7)
 
