@@ -239,7 +239,7 @@ class Downloader:
             if offset == state.get("total"):
                 return
             self.part.unlink()
-            raise _Again(f"answers {said}")
+            raise _Again(f"ends after {offset} of {state.get('total')} bytes")
         if status == 206 and offset:
             match = _RANGE.fullmatch(answer.headers.get("Content-Range", ""))
             total = int(match[3]) if match and match[3] != "*" else None

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import tempfile
 from collections.abc import Iterator
 from pathlib import Path
@@ -10,7 +11,7 @@ from urllib.parse import quote
 
 from corpus_sql import fetch_documents, import_inputs, packed
 from corpus_sql.downloading import Got
-from corpus_sql.errors import Problem, RefusedError
+from corpus_sql.errors import CorpusError, Problem, RefusedError
 from corpus_sql.fetch_documents import Making
 from corpus_sql.import_documents import Unfit
 from corpus_sql.import_inputs import Blank, Other
@@ -32,6 +33,9 @@ def lines(
     are counted in the outcome. folder: for members of archives. Raises RefusedError for an archive that leads out of
     its folder and for what unpacks beyond the limits.
     """
+    if recipe.format == "oscar":
+        yield from _of_oscar(recipe, got, made, folder, outcome)
+        return
     for one in got:
         try:
             for url, path in _opened(recipe, one, folder, outcome):
@@ -60,6 +64,36 @@ def _opened(recipe: Recipe, one: Got, folder: Path, outcome: Fetched) -> Iterato
                 _count(outcome, "file of another format")
             else:
                 yield f"{one.url}!/{quote(member)}", path
+
+
+def _of_oscar(
+    recipe: Recipe, got: list[Got], made: Making, folder: Path, outcome: Fetched
+) -> Iterator[tuple[str, bytes | None, str | None]]:
+    """OSCAR is read in pairs of files from a folder for each language: the last two parts of each URL say which."""
+    with tempfile.TemporaryDirectory(prefix="oscar-", dir=folder) as inside:
+        urls = {}
+        for one in got:
+            path = Path(inside, *path_of(one.url).split("/")[-2:])
+            path.parent.mkdir(exist_ok=True)
+            os.link(one.path, path)
+            urls[path] = one.url
+            try:
+                with packed.unpacked(path, recipe.limits) as stream:
+                    while stream.read(1 << 20):
+                        pass
+            except packed.Refused as refused:
+                raise RefusedError(Problem(one.url, f"refused: {refused}")) from None
+            except packed.DAMAGED as error:
+                yield one.url, None, f"cannot be read: {error}"
+                return
+        try:
+            inputs, _ = import_inputs.find("oscar", [Path(inside)])
+            import_inputs.fingerprints("oscar", inputs)
+        except CorpusError as error:
+            named = [(urls.get(Path(one.where), one.where.removeprefix(f"{inside}/")), one) for one in error.problems]
+            raise type(error)(Problem(where, one.what, one.fix) for where, one in named) from None
+        for one in inputs:
+            yield from _of_file(recipe, urls[one.path], one.path, made, outcome)
 
 
 def _of_file(

@@ -16,6 +16,7 @@ import threading
 import time
 from collections.abc import Callable
 from dataclasses import dataclass, field
+from operator import attrgetter
 
 from corpus_sql import fetch_documents, fetch_files, files, ledger, resources, upstream_files, writing_raw
 from corpus_sql.config import Config
@@ -26,6 +27,7 @@ from corpus_sql.recipes import Recipe
 from corpus_sql.validation import counted, shown
 
 SHOWN = 20  # problems after which reading stops: enough to see the pattern
+LONG = 16 << 20  # bytes of a file whose end is told
 TELL = 30.0  # seconds between two lines on a long download
 
 
@@ -55,9 +57,9 @@ class Fetched:
         """Return what to tell the user, a sentence or a file a line."""
         if self.state == "unchanged":
             why = "upstream is as the ledger has it" if self.received else "nothing to fetch"
-            said = [f"{self.source_id}: unchanged, {why}"]
+            return [f"{self.source_id}: unchanged, {why}"]
         elif self.state == "updated":
-            said = [f"{self.source_id}: its row in the ledger is updated, nothing to fetch"]
+            said = [f"{self.source_id}: its row in the ledger is updated, its raw files are as they were"]
         else:
             at = f" at {self.revision}" if self.revision else ""
             said = [f"{self.source_id}{at}: {counted(self.documents, 'document')} {self.state}"]
@@ -100,11 +102,11 @@ class Gathered:
 class Job:
     """One source. `gather` runs in a thread of its own, then `enter` in the main one."""
 
-    def __init__(self, config: Config, recipe: Recipe, present: Source | None, options: Options):
-        self.config, self.recipe, self.present, self.options = config, recipe, present, options
+    def __init__(self, config: Config, recipe: Recipe, options: Options):
+        self.config, self.recipe, self.options = config, recipe, options
         self.home = config.work / "fetch" / recipe.source_id
         self.raw = config.corpus / "raw"
-        self.row = self._row()
+        self.present: Source | None = None
         self.received, self._told = 0, time.monotonic()
         self._lock = contextlib.ExitStack()
 
@@ -122,10 +124,14 @@ class Job:
 
     def gather(self) -> Gathered:
         """Judge the source, then see that every file of it is there."""
-        self._judge_row()
         self._lock.enter_context(files.locked(self.home))
+        path = self.config.corpus / ledger.LEDGER  # read now: another run may have just let go of the folder
+        self.present = ledger.read_ledger(path).get(self.recipe.source_id) if path.exists() else None
+        self.row = self._row()
+        self._judge_row()
         self._recover()
         if self._is_whole():
+            shutil.rmtree(self.home)  # what a run that was killed at its very end has left
             return Gathered(None)
         pinned = self._same_revision() and not self.options.replace
         listed = upstream_files.find(
@@ -161,7 +167,8 @@ class Job:
             if wrong := _differs(this, claims):
                 downloader.drop(one.url)
                 problems.append(wrong)
-            self.options.say(f"{self.recipe.source_id}: {one.url}  {this.bytes} bytes")
+            if this.bytes >= LONG:
+                self.options.say(f"{self.recipe.source_id}: {one.url}  {this.bytes} bytes")
             got.append(this)
             total += this.bytes
         if problems:
@@ -254,7 +261,8 @@ class Job:
         if gathered.left_out:
             asked |= {"left_out": list(gathered.left_out), "max_bytes": self.options.max_bytes}
         row = dataclasses.replace(self.row, revision=gathered.revision, upstream=upstream, recipe=asked)
-        same = present is not None and (present.upstream, present.recipe) == (upstream, asked)
+        key = attrgetter("upstream", "recipe", "license_spdx")
+        same = present is not None and key(present) == key(row)
         today = datetime.datetime.now(datetime.UTC).date().isoformat()
         row = dataclasses.replace(
             row, retrieved=present.retrieved if same else self.options.date or self.recipe.retrieved or today
@@ -344,9 +352,9 @@ class Job:
     def close(self) -> None:
         """Let go of the folder."""
         self._lock.close()
-        with contextlib.suppress(OSError):
-            self.home.rmdir()
-            self.home.parent.rmdir()
+        for folder in (self.home, self.home.parent):
+            with contextlib.suppress(OSError):  # what is not empty stays
+                folder.rmdir()
 
 
 def _differs(got: Got, claims: list[tuple[str, str | None]]) -> Problem | None:

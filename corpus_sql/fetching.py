@@ -54,9 +54,7 @@ def fetch(
     rows = ledger.read_ledger(path) if path.exists() else {}
     found = recipes.read(config)
     options = Options(max_bytes, date, replace, say, advance, wait)
-    jobs = [
-        Job(config, recipe, rows.get(source_id), options) for source_id, recipe in _chosen(config, found, rows, only)
-    ]
+    jobs = [Job(config, recipe, options) for recipe in _chosen(config, found, rows, only)]
     failed: list[CorpusError] = []
     done = []
     with ThreadPoolExecutor(max(1, parallel), thread_name_prefix="fetch") as pool:
@@ -80,9 +78,7 @@ def fetch(
     return done
 
 
-def _chosen(
-    config: Config, found: dict[str, Recipe], rows: dict[str, Source], only: tuple[str, ...]
-) -> list[tuple[str, Recipe]]:
+def _chosen(config: Config, found: dict[str, Recipe], rows: dict[str, Source], only: tuple[str, ...]) -> list[Recipe]:
     problems = []
     for source_id in only:
         if source_id not in config.sources:
@@ -96,7 +92,7 @@ def _chosen(
             problems.append(Problem(str(config.path), f"{source_id} has no recipe", fix))
     if problems:
         raise ConfigError(problems)
-    return [(source_id, found[source_id]) for source_id in wanted if source_id in found]
+    return [found[source_id] for source_id in wanted if source_id in found]
 
 
 def size_bytes(text: str) -> int:

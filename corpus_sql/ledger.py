@@ -13,7 +13,6 @@ import json
 import os
 import re
 import stat
-import tempfile
 from collections.abc import Collection, Iterator
 from dataclasses import dataclass, field
 from functools import cache
@@ -346,9 +345,9 @@ def _locked(path: Path) -> Iterator[None]:
 
 
 def _replace(path: Path, content: bytes) -> None:
-    handle, temporary = tempfile.mkstemp(prefix=f".{path.name}.", dir=path.parent)
+    temporary = path.parent / f".{path.name}.new"  # one name: who is killed leaves it, and the next takes it over
     try:
-        with os.fdopen(handle, "wb") as file:
+        with open(temporary, "wb") as file:
             file.write(content)
             mode = stat.S_IMODE(path.stat().st_mode) if path.exists() else 0o644
             os.fchmod(file.fileno(), mode)

@@ -195,6 +195,8 @@ def _wrong(url: str) -> tuple[str, str] | None:
         return "is no URL", "Write https://..., file:///... or hf://datasets/OWNER/NAME@REVISION/PATTERN."
     if "@" in parts.netloc and parts.scheme != "hf":
         return "holds a user name or a password", "Recipes are published: leave it to the environment."
+    if ".." in unquote(parts.path).split("/"):
+        return "leads upwards", "Write the path without .. in it."
     if parts.fragment:
         return "has a part after #, which names a place in a file", "Leave it out."
     if parts.scheme in WEB:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import re
 import time
+from collections import Counter
 from collections.abc import Callable, Iterable
 from typing import Any, NamedTuple
 from urllib.parse import quote, unquote, urlsplit
@@ -47,7 +48,7 @@ def find(recipe: Recipe, pinned: str | None, *, sleep: Callable[[float], object]
         if not found:
             problems.append(Problem(recipe.where, f"{url} matches no file"))
         files += [Wanted(one, one, hosts) for one in map(system.unstrip_protocol, found)]
-    twice = sorted({one.url for i, one in enumerate(files) if one.url in [other.url for other in files[:i]]})
+    twice = [url for url, count in Counter(one.url for one in files).items() if count > 1]
     problems += [Problem(recipe.where, f"{url} is named twice", "Each file is read once.") for url in twice]
     if problems:
         raise ConfigError(problems)
