@@ -464,6 +464,16 @@ def _splits(facts: Facts) -> Section:
         own = (row["groups"], groups) if by_group else (row["documents"], n)
         target = percent(wanted[name], 1) if name in wanted else ""
         rows.append((name, row["documents"], row["groups"], row["chars"], percent(*own), target))
+    kin = [
+        (said, facts.record.get("splits", {}).get(key))
+        for key, said in (
+            ("near_pairs", "verified pairs of near duplicates"),
+            ("near_pairs_across", "of them in two splits, as if both had been kept"),
+            ("near_pairs_across_kept", "of those, both kept"),
+            ("held", "groups held in the split of an earlier build"),
+            ("conflicts", "of them, groups that were in several splits"),
+        )
+    ]
     coverage: dict[tuple[str, str], dict[str, int]] = {}
     for row in facts.rows["split_coverage"]:
         coverage.setdefault((row["kind"], row["name"]), {})[row["split"]] = row["documents"]
@@ -490,6 +500,7 @@ def _splits(facts: Facts) -> Section:
         ],
         tables=[
             Table(("split", "documents", "groups", "characters", "share", "target"), rows),
+            Table(("relatives", "number"), kin),
             Table(
                 ("", "name", *names),
                 spread,
