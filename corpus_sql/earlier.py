@@ -19,7 +19,6 @@ from corpus_sql.config import Config
 from corpus_sql.errors import ConfigError, DataError, Problem
 from corpus_sql.explain import open_build
 from corpus_sql.resources import sha256_file
-from corpus_sql.validation import shown
 
 # name: <dataset>/<version>:<id>, the name by which decisions point at it; content_hash64, match_sha256: of its text
 # before the scrub; text: the final one, null unless near duplicates are looked for; for_...: which key names its build
@@ -73,12 +72,12 @@ def find(config: Config) -> list[Earlier]:
             one = found.get(real) or _opened(real)
             if one is None:
                 fix = "Give a version folder, corpus/<dataset>/<version>."
-                problems.append(Problem(where, f"{shown(str(folder))} is no build: it has no _MANIFEST.json and _audit/", fix))
+                problems.append(Problem(where, f"{folder} is no build: it has no _MANIFEST.json and _audit/", fix))
             elif real == own:
-                problems.append(Problem(where, f"{shown(str(folder))} is the build that this config makes"))
+                problems.append(Problem(where, f"{folder} is the build that this config makes"))
             elif table == "split" and (method := _method(real)) != "group_hash":
                 fix = "Only splits by groups can be kept by groups."
-                problems.append(Problem(where, f"{shown(str(folder))} was split by {method}, not by group_hash", fix))
+                problems.append(Problem(where, f"{folder} was split by {method}, not by group_hash", fix))
             else:
                 found[real] = Earlier(one.folder, one.name, one.manifest, (*one.uses, table) if table not in one.uses else one.uses)
     named: dict[str, Earlier] = {}
