@@ -124,19 +124,22 @@ def _load(path: Path) -> tuple[dict[str, Any], dict[Where, int]]:
     return table, lines
 
 
-def _at(path: Path, lines: dict[Where, int], key: tuple[str | int, ...]) -> str:
+def _at(path: Path, lines: dict[Where, int], key: tuple[str | int, ...], table: str = "") -> str:
+    """Return file:line: [table] key, as messages about a config have it."""
     names = tuple(part for part in key if isinstance(part, str))
-    line = line_of(lines, names) or line_of(lines, ())
-    return f"{path}{'' if line is None else f':{line}'}: {'.'.join(names)}".removesuffix(": ")
+    line = line_of(lines, names) or lines.get(())
+    named = f"{table} {'.'.join(names)}".strip() if names else ""
+    return f"{path}{'' if line is None else f':{line}'}: {named}".removesuffix(": ")
 
 
 def _recipe(
     source_id: str, table: dict[str, Any], path: Path, lines: dict[Where, int]
 ) -> tuple[Recipe | None, list[Problem]]:
     problems: list[Problem] = []
+    header = f"[source.{source_id}]" if () in lines else ""  # a file of its own has none
 
     def add(key: str, what: str, fix: str = "") -> None:
-        problems.append(Problem(_at(path, lines, (key,)), what, fix))
+        problems.append(Problem(_at(path, lines, (key,), header), what, fix))
 
     urls = tuple([table["url"]] if isinstance(table["url"], str) else table["url"])
     sums = table.get("sha256", ())

@@ -31,7 +31,7 @@ def refused(folder, kind=RefusedError) -> list[str]:
     with pytest.raises(kind) as error:
         folder.fetch()
     assert type(error.value) is kind
-    assert not folder.ledger.exists() and not folder.raw.exists()
+    assert not folder.ledger.exists() and not [path for path in folder.raw.rglob("*") if path.is_file()]
     return problems(error)
 
 
@@ -112,7 +112,7 @@ def test_a_redirect_within_the_host_is_followed(folder, server):
         ("file://data/a.jsonl", '"file://data/a.jsonl" is no absolute path\n    Write file:///folder/file.'),
         (
             "httpx://example.org/a",
-            '"httpx://example.org/a" has the scheme "httpx", which is not known\n    Did you mean https?',
+            '"httpx://example.org/a" has the scheme "httpx", which is not known\n    Did you mean http?',
         ),
         (
             "reference://a",
@@ -132,7 +132,7 @@ def test_a_redirect_within_the_host_is_followed(folder, server):
 )
 def test_urls(folder, url, message):
     folder.write({"s": {"url": url, "format": "jsonl"}})
-    assert refused(folder, ConfigError) == [f"{folder.config}:7: url: {message}"]
+    assert refused(folder, ConfigError) == [f"{folder.config}:9: [source.s] url: {message}"]
 
 
 def test_several_revisions_or_data_sets_in_one_source(folder):
@@ -140,12 +140,11 @@ def test_several_revisions_or_data_sets_in_one_source(folder):
     folder.write(
         {"s": {"url": urls, "format": "jsonl"}, "t": {"url": [urls[0], "hf://datasets/a/c/y"], "format": "jsonl"}}
     )
-    where = [f"{folder.config}:{line}" for line in (6, 12)]
-    found = refused(folder, ConfigError)
-    assert [one.partition(": ")[2] for one in found] == [
-        "revision: is named several times: dev, main\n    A source has one revision.",
-        "url: names several data sets: a/b, a/c\n    Make a source of each: a source has one revision.",
-    ], where
+    assert refused(folder, ConfigError) == [
+        f"{folder.config}:6: [source.s] revision: is named several times: dev, main\n    A source has one revision.",
+        f"{folder.config}:15: [source.t] url: names several data sets: a/b, a/c\n"
+        "    Make a source of each: a source has one revision.",
+    ]
 
 
 @pytest.mark.parametrize("source_id", ["../escape", "a/b", ".hidden", "Capital"])
@@ -162,18 +161,39 @@ def test_source_ids_that_are_no_folder_names(folder, source_id):
 
 def test_keys_of_a_recipe(folder):
     folder.write({"s": {"urls": "https://example.org/a", "format": "jsnl", "hosts": ["https://x"], "sha256": "1"}})
-    assert (
-        refused(folder, ConfigError)
-        == [
-            f"{folder.config}:6: [source.s] url: is missing",
-            f'{folder.config}:8: [source.s] format: is "jsnl", which is not known\n    Did you mean jsonl?',
-            f"{folder.config}:7: [source.s] urls: is not a known key\n    Did you mean url?",
-            f'{folder.config}:9: [source.s] hosts: is "https://x", not a host in lower case, such as files.example.org or '
-            "*.example.org",
-            f'{folder.config}:10: [source.s] sha256: is "1", not 64 lower-case hex digits',
-        ]
-        or True
-    )
+    assert refused(folder, ConfigError) == [
+        f"{folder.config}:6: [source.s] url: is missing",
+        f"{folder.config}:9: [source.s] urls: is not a known key\n    Did you mean url?",
+        f'{folder.config}:10: [source.s] format: is "jsnl", which is not known\n    Did you mean jsonl?',
+        f'{folder.config}:11: [source.s] hosts: is "https://x", not a host in lower case, such as files.example.org or '
+        "*.example.org",
+        f'{folder.config}:12: [source.s] sha256: is "1", not 64 lower-case hex digits',
+    ]
+
+
+def test_a_recipe_in_two_places(folder):
+    folder.write({"s": {"url": "file:///a", "format": "text"}})
+    (folder.root / "sources").mkdir()
+    own = folder.root / "sources/s.toml"
+    own.write_text('url = "file:///a"\nformat = "text"\n')
+    assert refused(folder, ConfigError) == [
+        f"{folder.config}:6: [source.s] has a file of its own as well, {own}\n    Keep one of the two."
+    ]
+
+
+def test_a_recipe_of_its_own_is_checked_in_the_same_way(folder):
+    folder.config.write_text('dataset = "d"\nversion = "v1"\nsources = ["s"]\nstages = []\n')
+    (folder.root / "sources").mkdir()
+    own = folder.root / "sources/s.toml"
+    own.write_text('\nurl = "a"\nformat = "jsonl"\n')
+    assert refused(folder, ConfigError) == [
+        f'{own}:2: url: "a" is no URL\n    Write https://..., file:///... or hf://datasets/OWNER/NAME@REVISION/PATTERN.'
+    ]
+    own.write_text('urls = "a"\nformat = "jsonl"\n')
+    assert refused(folder, ConfigError) == [
+        f"{own}: url: is missing",
+        f"{own}:1: urls: is not a known key\n    Did you mean url?",
+    ]
 
 
 def test_a_source_without_a_recipe(folder):
@@ -221,7 +241,7 @@ def test_no_licence_no_class(folder, server):
 def test_a_licence_is_spelled_as_spdx_does(folder):
     folder.write({"s": {"url": "file:///a", "format": "text", "license_spdx": "mit"}})
     assert refused(folder, ConfigError) == [
-        f'{folder.config}:9: license_spdx: "mit" is not spelled as SPDX does\n    Write MIT.'
+        f'{folder.config}:7: [source.s] license_spdx: "mit" is not spelled as SPDX does\n    Write MIT.'
     ]
 
 
@@ -296,12 +316,14 @@ def test_archives_whose_members_lead_out(folder, server, name):
 
 
 SIZE = 80 << 20  # more than the 64 MiB from which on the ratio is judged
+LONG = b"a" * (1 << 20)
+RECORD = b"WARC/1.0\r\nWARC-Type: warcinfo\r\nContent-Length: %d\r\n\r\n" % SIZE
 BOMBS = {
-    "/a.txt.gz": ("lines", lambda: gzip.compress(b"a\n" * (SIZE // 2), 1)),
-    "/a.jsonl.zst": ("jsonl", lambda: zstandard.compress(b'{"text": "a"}\n' * (SIZE // 14), 1)),
-    "/a.zip": ("text", lambda: zipped(**{f"{i}.txt": b"a" * (SIZE // 8) for i in range(8)})),
-    "/a.tar.gz": ("text", lambda: tar(*((f"{i}.txt", b"a" * (SIZE // 8)) for i in range(8)))),
-    "/a.warc.gz": ("warc", lambda: gzip.compress(b"WARC/1.0\r\n" + b"a: b\r\n" * (SIZE // 6), 1)),
+    "/a.txt.gz": ("lines", lambda: gzip.compress((LONG + b"\n") * 80, 1)),
+    "/a.jsonl.zst": ("jsonl", lambda: zstandard.compress((b'{"text": "%s"}\n' % LONG) * 80, 1)),
+    "/a.zip": ("text", lambda: zipped(**{f"{i}.txt": LONG * 10 for i in range(8)})),
+    "/a.tar.gz": ("text", lambda: tar(*((f"{i}.txt", LONG * 10) for i in range(8)))),
+    "/a.warc.gz": ("warc", lambda: gzip.compress(RECORD + LONG * 80, 1)),
 }
 
 
@@ -311,9 +333,8 @@ def test_bombs(folder, server, name):
     server.files[name] = content = made()
     recipe = {"url": f"{server.url}{name}", "format": kind}
     folder.write({"s": recipe})
-    assert refused(folder) == [
-        f"{server.url}{name}: refused: {len(content)} bytes unpack to more than 200 times as many (max_ratio of the recipe)"
-    ]
+    what = f"{len(content)} bytes unpack to more than 200 times as many (max_ratio of the recipe)"
+    assert refused(folder) == [f"{server.url}{name}: refused: {what}"]
     folder.write({"s": recipe | {"max_unpacked_bytes": 1000, "max_ratio": 1000000}})
     assert refused(folder) == [
         f"{server.url}{name}: refused: unpacks to more than 1000 bytes (max_unpacked_bytes of the recipe)"
