@@ -76,7 +76,8 @@ def _svg(figure: Any, title: str) -> str:
     svg = re.sub(r"<metadata>.*?</metadata>\s*", "", svg, flags=re.S)
     svg = re.sub(r'<g id="[^"]*">', "<g>", svg)
     svg = re.sub(r"<!--.*?-->\s*", "", svg, flags=re.S)
-    svg = re.sub(r"font: ([^;\"]*?)px '[^;\"]*", r"font: \1px var(--sans)", svg)
+    svg = re.sub(r"font: ([^;\"]*?px) '[^;\"]*", r"font: \1 var(--sans)", svg)
+    svg = re.sub(r"font-family: [^;\"]*", "font-family: var(--sans)", svg)
     for name, code in _COLOURS.items():
         svg = svg.replace(code, f"var(--{name})")
     head, body = svg.split(">", 1)

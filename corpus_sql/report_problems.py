@@ -70,10 +70,11 @@ def _read(facts: Facts) -> Iterator[str]:
     quarantined = sum(row["quarantined"] for row in facts.rows["sources"])
     lines = sum(row["lines"] - row["blank"] for row in facts.rows["sources"])
     if quarantined:
-        yield f"{quarantined:,} of {lines:,} lines ({percent(quarantined, lines)}) could not be read as documents."
+        share = percent(quarantined, lines)
+        yield f"{quarantined:,} of {_count(lines, 'line')} ({share}) could not be read as documents."
     for row in facts.rows["files"]:
         if row["status"] == "ignored":
-            yield f"{row['files']:,} files beside the raw files have names of another form and were not read."
+            yield f"{_count(row['files'], 'file')} beside the raw files, named in another form, not read."
     if not facts.config["keep_rejected_text"]:
         yield "The texts of dropped documents were not kept, so no one can read what was lost."
 
@@ -89,8 +90,8 @@ def _kept(facts: Facts) -> Iterator[str]:
         if row["lang"] == "und" and row["documents"] > 0.05 * facts.documents:
             share = percent(row["documents"], facts.documents)
             yield (
-                f"The language of {row['documents']:,} documents ({share}) was not determined; "
-                f"{row['kept']:,} of them were kept."
+                f"The language of {_count(row['documents'], 'document')} ({share}) was not determined; "
+                f"kept of them: {row['kept']:,}."
             )
         elif ("*" in wanted or row["lang"] in wanted) and row["documents"] >= _FEW and row["lang"] != "und":
             if row["kept"] < 0.5 * overall * row["documents"]:
@@ -105,7 +106,7 @@ def _kept(facts: Facts) -> Iterator[str]:
         if not row["documents"]:
             yield f"{row['source_id']} gave no document."
         elif not row["kept"]:
-            yield f"None of the {row['documents']:,} documents of {row['source_id']} were kept."
+            yield f"Of the {_count(row['documents'], 'document')} of {row['source_id']}, none was kept."
 
 
 def _splits(facts: Facts) -> Iterator[str]:
@@ -128,10 +129,11 @@ def _splits(facts: Facts) -> Iterator[str]:
                 "that is more than three standard errors off."
             )
         elif found[split]["documents"] < _FEW:
-            yield f"The split {split} holds {found[split]['documents']:,} documents: too few to measure a share on."
+            few = _count(found[split]["documents"], "document")
+            yield f"The split {split} holds {few}: too few to measure a share on."
     for row in facts.rows["crossing"]:
         if row["crossing"] and not (row["kind"] == "near" and "kept in different splits" in said):
-            yield f"{row['crossing']:,} pairs of kept documents related by {row['kind']} lie in two splits."
+            yield f"In two splits: {_count(row['crossing'], 'pair')} of kept documents related by {row['kind']}."
 
 
 def targets(split: dict[str, Any]) -> dict[str, float]:
@@ -139,6 +141,10 @@ def targets(split: dict[str, Any]) -> dict[str, float]:
     if split["method"] == "group_hash":
         return {name: split[name] / 1000 for name in ("train", "validation", "test")}
     return {"train": 1 - split["val_permille"] / 1000, "val": split["val_permille"] / 1000}
+
+
+def _count(n: int, noun: str) -> str:
+    return f"{n:,} {noun}{'' if n == 1 else 's'}"
 
 
 def percent(part: float, whole: float) -> str:
