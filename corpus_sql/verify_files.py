@@ -29,7 +29,10 @@ SUMS = "_audit/SHA256SUMS"
 _SUM_LINE = re.compile(rb"([0-9a-f]{64})  ([^\n]+)")
 _LARGEST_ROW_GROUP = 64 << 20  # the contract's limit, in uncompressed bytes
 # what the fingerprint of a relation is over; other keys of its entry explain it
-_PRINTED = ("sql", "stream", "columns", "inputs", "udfs", "tools", "files", "max_line_bytes", "code", "superseded")
+_PRINTED = (
+    *("sql", "stream", "columns", "inputs", "udfs", "tools", "files", "max_line_bytes", "code", "superseded"),
+    "builds",  # of read.earlier
+)
 
 
 def sums(build: Opened, say: Say) -> str:
