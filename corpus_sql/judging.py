@@ -15,6 +15,8 @@ _RULE = re.compile(
     r"case when (.+?) then \{'verdict': '\w+', 'reason': '(\w+)', 'metric': (cast\(null as varchar\)|'\w+'),"
 )
 
+_LEFT = ("relations.languages", "relations.expansions", "read.documents")  # made again from the audit tables
+
 
 @dataclass(frozen=True)
 class Rule:
@@ -27,11 +29,19 @@ class Rule:
 
 
 def open_for_judging(folder: Path) -> duckdb.DuckDBPyConnection:
-    """Open a build with the relations that stages read besides measures, made from the audit tables."""
+    """Open a build with the relations that stages read besides measures."""
     connection = open_build(folder)
+    add_relations(connection)
+    return connection
+
+
+def add_relations(connection: duckdb.DuckDBPyConnection) -> None:
+    """Make the relations that stages read besides measures, from the audit tables of an opened build."""
     run = connection.execute
     run("create schema relations")
     run("create view relations.languages as select id, lang from main.documents")
+    if run("select 1 from duckdb_views() where view_name = 'expansions'").fetchall():
+        run("create view relations.expansions as from main.expansions")
     run("create schema read")
     run("create view read.documents as select id, source_id, k, url, n_chars from main.documents")
     run("create schema stages")
@@ -39,7 +49,6 @@ def open_for_judging(folder: Path) -> duckdb.DuckDBPyConnection:
         name = stage.replace('"', '""')
         literal = stage.replace("'", "''")
         run(f"create view stages.\"{name}\" as select id, verdict, hits from main.decisions where stage = '{literal}'")
-    return connection
 
 
 def compiled_sql(folder: Path, kind: str, name: str) -> str:
@@ -57,7 +66,8 @@ def can_judge(folder: Path, stage: str) -> bool:
     """Whether all that a stage read is in the build: measures, languages, decisions, but no working relation."""
     record = json.loads((folder / "_audit" / "build.json").read_text("utf-8"))
     return all(
-        name.startswith(("measures.", "stages.")) or name in ("relations.languages", "read.documents")
+        name.startswith(("measures.", "stages."))
+        or name in ("relations.languages", "relations.expansions", "read.documents")
         for name in record["relations"][f"stages.{stage}"]["inputs"]
     )
 

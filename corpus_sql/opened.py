@@ -84,7 +84,7 @@ class Opened:
         """Run a model that returns the rows that should not be there; its first sentence says what holds."""
         relative = f"sql/{folder}/{stem}.sql"
         model = parse(relative, builtin() / relative, BUILT_IN)
-        found = self.connection.execute(f"from (\n{model.text}\n) as bad")
+        found = self.connection.execute(f"from (\n{model.text}\n) as bad order by all")
         names = [column[0] for column in found.description]
         examples, count = found.fetchmany(EXAMPLES), 0
         while more := len(found.fetchmany(4096)):
