@@ -79,12 +79,20 @@ def find(config: Config) -> list[Earlier]:
                 fix = "Only splits by groups can be kept by groups."
                 problems.append(Problem(where, f"{folder} was split by {method}, not by group_hash", fix))
             else:
-                found[real] = Earlier(one.folder, one.name, one.manifest, (*one.uses, table) if table not in one.uses else one.uses)
+                found[real] = Earlier(
+                    one.folder, one.name, one.manifest, (*one.uses, table) if table not in one.uses else one.uses
+                )
     named: dict[str, Earlier] = {}
     for one in found.values():
         if one.name in named:
             where = config.where(one.uses[0], "against")
-            problems.append(Problem(where, f"{named[one.name].folder} and {one.folder} are both called {one.name}", "Name one of the two."))
+            problems.append(
+                Problem(
+                    where,
+                    f"{named[one.name].folder} and {one.folder} are both called {one.name}",
+                    "Name one of the two.",
+                )
+            )
         named[one.name] = one
     if problems:
         raise ConfigError(problems)
@@ -111,7 +119,9 @@ def made_from(builds: list[Earlier]) -> dict[str, Any]:
     """
     problems, found = [], {}
     for one in builds:
-        sums = dict(line.split("  ", 1)[::-1] for line in (one.folder / "_audit" / "SHA256SUMS").read_text("utf-8").splitlines())
+        sums = dict(
+            line.split("  ", 1)[::-1] for line in (one.folder / "_audit" / "SHA256SUMS").read_text("utf-8").splitlines()
+        )
         files = {}
         for name in ("_MANIFEST.json", *(f"_audit/{table}" for table in _TABLES)):
             path = one.folder / name
@@ -126,7 +136,9 @@ def made_from(builds: list[Earlier]) -> dict[str, Any]:
 
 
 def _damaged(path: Path) -> Problem:
-    return Problem(str(path), "is not as its build wrote it", "corpus-sql verify says what else is wrong with that build.")
+    return Problem(
+        str(path), "is not as its build wrote it", "corpus-sql verify says what else is wrong with that build."
+    )
 
 
 def batches(builds: list[Earlier]) -> Iterator[pa.RecordBatch]:

@@ -16,7 +16,10 @@ import duckdb
 from corpus_sql.errors import AuditError, ConfigError, Problem
 from corpus_sql.project import Project
 
-TABLES = ("decisions", "documents", "rejected", "quarantine", "reconciliation", "files", "pairs", "parents", "expansions", "pii")
+TABLES = (
+    *("decisions", "documents", "rejected", "quarantine", "reconciliation"),
+    *("files", "pairs", "parents", "expansions", "pii"),
+)
 RELATIVES = 5  # members of a group, and children, that a story names
 
 

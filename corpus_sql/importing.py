@@ -121,7 +121,8 @@ def import_files(
     time, problems = import_documents.time(fetched_at)
     problems += _asked_for(row, text_field, id_field, format)
     if split_paragraphs is not None and split_paragraphs < 1:
-        problems.append(Problem("--split-paragraphs", f"{split_paragraphs} is no number of characters", "Give at least 1."))
+        what = f"{split_paragraphs} is no number of characters"
+        problems.append(Problem("--split-paragraphs", what, "Give at least 1."))
     if problems:
         raise ConfigError(problems)
     _judge(row, inputs)
@@ -342,7 +343,10 @@ def _notes(source: str, config: Config, fields: Fields, done: _Done, state: str)
             f"{done.longest} characters; all are raw lines"
         )
         if "expansion" not in config.stages:
-            yield f'list "expansion" as the first of stages in {config.path}: it drops what was split, since the children hold its text'
+            yield (
+                f'list "expansion" as the first of stages in {config.path}: it drops what was split, since the '
+                "children hold its text"
+            )
     if done.dated:
         got = counted(done.dated, "document")
         yield f"{got} without a time of fetching got {fields.day}; --fetched-at says another"

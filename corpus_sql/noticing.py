@@ -18,20 +18,30 @@ HELD = "outputs.split_held"
 def notices(engine: DuckDB, config: Config, steps: list[Step]) -> list[str]:
     """Return the notices of a build, a sentence each; the same for any thread count."""
     names = {step.name for step in steps}
-    return [*_dangling(engine), *_expanded(engine, config), *_conflicts(engine, names), *_thin(engine, config, names), *_across(engine, steps)]
+    return [
+        *_dangling(engine),
+        *_expanded(engine, config),
+        *_conflicts(engine, names),
+        *_thin(engine, config, names),
+        *_across(engine, steps),
+    ]
 
 
 def split_numbers(engine: DuckDB, steps: list[Step]) -> dict[str, Any]:
     """Return what build.json says of the splits.
 
-    near_pairs, near_pairs_across, near_pairs_across_kept: as outputs.cross_split counts them, null where near duplicates
-    were not looked for; held, conflicts: groups with a document of an earlier build, and of them those with documents of
-    several splits, null without [split] against.
+    near_pairs, near_pairs_across, near_pairs_across_kept: as outputs.cross_split counts them, null where near
+    duplicates were not looked for; held, conflicts: groups with a document of an earlier build, and of them those with
+    documents of several splits, null without [split] against.
     """
     names = {step.name for step in steps}
     keys = ("near_pairs", "near_pairs_across", "near_pairs_across_kept")
     found: dict[str, Any] = dict(zip(keys, _cross_split(engine, steps) or (None, None, None), strict=True))
-    held = engine.values(f"select count(*), count(*) filter (where n_splits > 1) from {_HELD_KEPT}")[0] if HELD in names else (None, None)
+    held = (
+        engine.values(f"select count(*), count(*) filter (where n_splits > 1) from {_HELD_KEPT}")[0]
+        if HELD in names
+        else (None, None)
+    )
     return found | dict(zip(("held", "conflicts"), held, strict=True))
 
 
@@ -60,26 +70,42 @@ def _conflicts(engine: DuckDB, names: set[str]) -> list[str]:
     ((n,),) = engine.values(f"select count(*) from {_HELD_KEPT} where n_splits > 1")
     if not n:
         return []
-    first = engine.values(f"select relation_group, split from {_HELD_KEPT} where n_splits > 1 order by relation_group limit {FIRST}")
+    first = engine.values(
+        f"select relation_group, split from {_HELD_KEPT} where n_splits > 1 order by relation_group limit {FIRST}"
+    )
     shown = ", ".join(f"{group} ({split})" for group, split in first) + (", …" if n > FIRST else "")
     hold = "group holds" if n == 1 else "groups hold"
-    return [f"{n:,} {hold} documents of several splits of the earlier builds; train comes before validation, and validation before test: {shown}"]
+    return [
+        f"{n:,} {hold} documents of several splits of the earlier builds; train comes before validation, and "
+        f"validation before test: {shown}"
+    ]
 
 
 def _thin(engine: DuckDB, config: Config, names: set[str]) -> list[str]:
-    """Empty splits, and under group_hash those of a few groups. Another salt is no remedy: it would be chosen by its result."""
+    """Empty splits, and under group_hash those of few groups.
+
+    Another salt is no remedy: it would be chosen by its result.
+    """
     split = config.values["split"]
     (splits,) = names & {"outputs.splits_by_content", "outputs.splits_by_group", "outputs.splits_of_groups"}
     counted = engine.values(
-        f"select split, count(distinct relation_group), count(*) from {splits} join relations.groups using (id) group by split"
+        "select split, count(distinct relation_group), count(*)"
+        f" from {splits} join relations.groups using (id) group by split"
     )
     groups = {name: n for name, n, _ in counted}
     documents = sum(n for *_, n in counted)
     if not documents:
         return []
     if split["method"] == "content_hash":
-        empty = [name for name, share in (("train", 1000 - split["val_permille"]), ("val", split["val_permille"])) if share and name not in groups]
-        return [f"the split {name} is empty: {_count(documents, 'document')}, val_permille = {split['val_permille']}" for name in empty]
+        empty = [
+            name
+            for name, share in (("train", 1000 - split["val_permille"]), ("val", split["val_permille"]))
+            if share and name not in groups
+        ]
+        return [
+            f"the split {name} is empty: {_count(documents, 'document')}, val_permille = {split['val_permille']}"
+            for name in empty
+        ]
     thin = [name for name in ("train", "validation", "test") if split[name] and groups.get(name, 0) < THIN]
     if not thin:
         return []
@@ -87,7 +113,10 @@ def _thin(engine: DuckDB, config: Config, names: set[str]) -> list[str]:
     if "stratify" in split:
         advice = "only more documents or larger shares help"
     else:
-        advice = 'stratify = ["source_id", "lang"] shares out each source and language by itself; do not try salts until one fits'
+        advice = (
+            'stratify = ["source_id", "lang"] shares out each source and language by itself; '
+            "do not try salts until one fits"
+        )
     return [f"few groups in a split, of {sum(groups.values()):,} in all: {found}; {advice}"]
 
 
@@ -103,7 +132,10 @@ def _dangling(engine: DuckDB) -> list[str]:
     )
     names = ", ".join(name for (name,) in first) + (", …" if parents > FIRST else "")
     are = "parent is" if parents == 1 else "parents are"
-    return [f"{parents:,} {are} in no raw file, named by {_count(documents, 'document')}: {names}; the table parents lists them"]
+    return [
+        f"{parents:,} {are} in no raw file, named by {_count(documents, 'document')}: {names}; "
+        "the table parents lists them"
+    ]
 
 
 def _expanded(engine: DuckDB, config: Config) -> list[str]:
@@ -111,7 +143,10 @@ def _expanded(engine: DuckDB, config: Config) -> list[str]:
     if not parents or "expansion" in config.stages:
         return []
     was = "document was" if parents == 1 else "documents were"
-    return [f"{parents:,} {was} split on import, and its text is in {children:,} others too: list expansion in stages, as the first"]
+    return [
+        f"{parents:,} {was} split on import, and its text is in {children:,} others too: "
+        "list expansion in stages, as the first"
+    ]
 
 
 def _count(n: int, noun: str) -> str:

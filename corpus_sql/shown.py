@@ -119,8 +119,8 @@ def story(found: Story) -> Iterator[str]:
 def _relatives(found: Story) -> Iterator[str]:
     """The group of a document, if it is not alone in it, and what ties it there."""
     for one in found.parents:
-        there = {"document": one["parent"], "quarantined": "a line that could not be read", "dangling": "in no raw file"}
-        said = there[one["status"]]
+        missing = {"quarantined": "a line that could not be read", "dangling": "in no raw file"}
+        said = one["parent"] or missing[one["status"]]
         yield f"  parent: {one['named']}" + ("" if said == one["named"] else f" ({said})")
     if found.n_children:
         yield f"  children: {_first(found.children, found.n_children)}"

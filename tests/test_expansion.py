@@ -1,4 +1,4 @@
-"""Long documents split by paragraphs on import: what is cut, what the raw lines say, and the check of records and spans."""
+"""Long documents split by paragraphs on import: the cuts, the raw lines, and the check of records and spans."""
 
 from __future__ import annotations
 
@@ -29,7 +29,11 @@ CUTS = {
     "one character too many": ("One.\n\nTwo.\n", 10, ["One.\n\n", "Two.\n"]),
     "paragraphs are put together while they fit": ("A\n\nB\n\nC\n\nD", 7, ["A\n\nB\n\n", "C\n\nD"]),
     "a paragraph of several lines": ("a\nb\nc\n\nd\ne", 6, ["a\nb\nc\n\n", "d\ne"]),
-    "a paragraph longer than that stays whole": ("short\n\nlonger than that\n\nend", 8, ["short\n\n", "longer than that\n\n", "end"]),
+    "a paragraph longer than that stays whole": (
+        "short\n\nlonger than that\n\nend",
+        8,
+        ["short\n\n", "longer than that\n\n", "end"],
+    ),
     "one paragraph alone": ("a line\nand another\nand a third", 5, ["a line\nand another\nand a third"]),
     "several blank lines, with white space on them": ("a\n\n \t\n\nb", 3, ["a\n\n \t\n\n", "b"]),
     "blank lines at both ends": ("\n\na\n\nb\n\n", 4, ["\n\na\n\n", "b\n\n"]),
@@ -50,19 +54,24 @@ def test_where_a_text_is_cut(whole: str, most: int, pieces: list[str]):
 def test_pieces_are_the_text(seed: int):
     rng = random.Random(seed)
     for _ in range(200):
-        whole = "".join(rng.choice(["a", "b ", "\n", "\n\n", "\u0301", "字", "\r\n", " \n"]) for _ in range(rng.randrange(60)))
+        whole = "".join(
+            rng.choice(["a", "b ", "\n", "\n\n", "\u0301", "字", "\r\n", " \n"]) for _ in range(rng.randrange(60))
+        )
         most = rng.randrange(1, 30)
         found = spans(whole, most)
         assert "".join(whole[start:end] for start, end in found) == whole
         assert all(whole[start:end].strip() for start, end in found) or not whole.strip()
         # NFC of the whole is that of the pieces, so that cutting and normalising may come in any order
-        assert unicodedata.normalize("NFC", whole) == "".join(unicodedata.normalize("NFC", whole[start:end]) for start, end in found)
+        assert unicodedata.normalize("NFC", whole) == "".join(
+            unicodedata.normalize("NFC", whole[start:end]) for start, end in found
+        )
 
 
 def test_a_child_names_its_parent_and_its_place():
     parent = {
         "url": "https://example.org/1", "fetched_at": "2026-01-02T00:00:00Z", "license_spdx": "CC0-1.0",
-        "text": "e\u0301te\u0301\n\nfin", "source_record_id": "r", "group_id": "g", "parent_ids": ["book"], "title": "T",
+        "text": "e\u0301te\u0301\n\nfin", "source_record_id": "r", "group_id": "g",
+        "parent_ids": ["book"], "title": "T",
     }  # fmt: skip
     same = {key: parent[key] for key in ("url", "fetched_at", "license_spdx", "group_id")}
     # in NFC the first paragraph has three letters and two line ends
@@ -128,7 +137,11 @@ def long(i: int, paragraphs: int = 3) -> str:
 
 
 def test_parent_and_children_are_raw_lines(corpus: Corpus):
-    found = imported(corpus, [{"id": "a", "text": long(0)}, {"id": "b", "text": text(90, 10)}, {"id": "c", "text": long(1, 2)}], split_paragraphs=400)
+    found = imported(
+        corpus,
+        [{"id": "a", "text": long(0)}, {"id": "b", "text": text(90, 10)}, {"id": "c", "text": long(1, 2)}],
+        split_paragraphs=400,
+    )
     lines = raw_lines(corpus, found)
     assert [one.get("source_record_id", "").split("#")[0] for one in lines] == ["a", "a", "a", "a", "b", "c", "c", "c"]
     assert [one.get("parent_ids") for one in lines] == [None, *[["notes:0"]] * 3, None, None, *[["notes:5"]] * 2]
@@ -142,7 +155,8 @@ def test_parent_and_children_are_raw_lines(corpus: Corpus):
     longest = max(len(one["text"]) for one in lines if "span" in one)
     assert [note for note in found.notes if "split" in note] == [
         f"2 documents split by paragraphs into 5, the longest of {longest} characters; all are raw lines",
-        f'list "expansion" as the first of stages in {corpus.config}: it drops what was split, since the children hold its text',
+        f"list \"expansion\" as the first of stages in {corpus.config}: it drops what was split, since "
+        "the children hold its text",
     ]
 
 
@@ -152,7 +166,9 @@ def test_parts_do_not_disturb_the_names(corpus: Corpus):
     assert len(found.files) > 3
     corpus.configure('stages = ["expansion"]')
     build.run(corpus.config)
-    assert rows(corpus.version, "select count(*), count(distinct parent), bool_and(same_text) from expansions") == [(18, 6, True)]
+    assert rows(corpus.version, "select count(*), count(distinct parent), bool_and(same_text) from expansions") == [
+        (18, 6, True)
+    ]
 
 
 def test_the_same_import_is_unchanged(corpus: Corpus):
@@ -180,10 +196,15 @@ def test_the_parent_is_dropped_by_the_stage_expansion(corpus: Corpus):
         ("notes:3", "keep", None, "notes:0"),
         ("notes:4", "keep", None, "notes:4"),
     ]
-    assert rows(corpus.version, "select metric, value, threshold, witness from decisions where reason = 'expanded'") == [
-        ("n_children", 3.0, None, "notes:1")
-    ]
-    assert "".join(t for (t,) in rows(corpus.version, "select text from shards where id in ('notes:1', 'notes:2', 'notes:3') order by id")) == long(0)
+    assert rows(
+        corpus.version, "select metric, value, threshold, witness from decisions where reason = 'expanded'"
+    ) == [("n_children", 3.0, None, "notes:1")]
+    assert "".join(
+        t
+        for (t,) in rows(
+            corpus.version, "select text from shards where id in ('notes:1', 'notes:2', 'notes:3') order by id"
+        )
+    ) == long(0)
     assert json.loads((corpus.version / "_MANIFEST.json").read_text())["filters"]["expansion"] == 1
     assert not [one for one in outcome.notices if "expansion" in one]
 
@@ -191,7 +212,12 @@ def test_the_parent_is_dropped_by_the_stage_expansion(corpus: Corpus):
 def test_without_the_stage_both_are_kept_and_it_is_told(corpus: Corpus):
     imported(corpus, [{"text": long(0)}], split_paragraphs=400)
     outcome = build.run(corpus.config)
-    assert [one for (one,) in rows(corpus.version, "select id from shards")] == ["notes:0", "notes:1", "notes:2", "notes:3"]
+    assert [one for (one,) in rows(corpus.version, "select id from shards")] == [
+        "notes:0",
+        "notes:1",
+        "notes:2",
+        "notes:3",
+    ]
     notice = "1 document was split on import, and its text is in 3 others too: list expansion in stages, as the first"
     assert notice in outcome.notices
 
@@ -220,7 +246,9 @@ WRONG = {
     "an overlap": ([child(0, 19), child(11, 24)], "parent='s:0', child='s:2', start_char=11, end_char=24"),
     "the beginning is missing": ([child(11, 24)], "parent='s:0', child='s:1', start_char=11, end_char=24"),
     "the end is missing": ([child(0, 11), child(11, 19)], "parent='s:0', child='s:2', start_char=11, end_char=19"),
-    "another text": ([child(0, 11), child(11, 24, "something else")], "parent='s:0', child='s:2', start_char=11, end_char=24"),
+    "another text": (
+        [child(0, 11), child(11, 24, "something else")], "parent='s:0', child='s:2', start_char=11, end_char=24"
+    ),
     "a child twice": ([child(0, 24), child(0, 24)], "parent='s:0', child='s:2', start_char=0, end_char=24"),
 }  # fmt: skip
 
@@ -231,8 +259,8 @@ def test_spans_that_do_not_make_up_the_parent(corpus: Corpus, lines: list[bytes]
     with pytest.raises(AuditError) as caught:
         corpus.run("stages = []")
     assert str(caught.value) == (
-        "audit spans_tile: The children of a split document are its text from the first character to the last, without gap "
-        f"or overlap. It is not so: {row}\n    Nothing was published."
+        "audit spans_tile: The children of a split document are its text from the first character to the last, without "
+        f"gap or overlap. It is not so: {row}\n    Nothing was published."
     )
 
 

@@ -10,7 +10,9 @@ from conftest import Corpus, raw_line
 
 from corpus_sql import explain, shown
 
-WORDS = "amber basalt cedar delta ember fjord garnet harbour indigo juniper kelp lagoon meadow nectar ochre pebble".split()
+WORDS = (
+    "amber basalt cedar delta ember fjord garnet harbour indigo juniper kelp lagoon meadow nectar ochre pebble".split()
+)
 
 
 def text(i: int, n: int = 40) -> str:
@@ -54,7 +56,11 @@ CASES = {
         ["s:b", "s:b"],
     ),
     "a parent by its record id, and by its whole id": (
-        [raw_line(text(1), source_record_id="book"), raw_line(text(2), parent_ids=["book"]), raw_line(text(3), parent_ids=["s:1"])],
+        [
+            raw_line(text(1), source_record_id="book"),
+            raw_line(text(2), parent_ids=["book"]),
+            raw_line(text(3), parent_ids=["s:1"]),
+        ],
         [("s:0", "s:1", "parent"), ("s:1", "s:2", "parent")],
         ["s:0", "s:0", "s:0"],
     ),
@@ -70,7 +76,10 @@ CASES = {
     ),
     "a document that names itself": ([raw_line(text(1), parent_ids=["s:0"])], [], ["s:0"]),
     "names that say nothing": (
-        [raw_line(text(1), group_id="", source_record_id=""), raw_line(text(2), group_id="", source_record_id="", parent_ids=[""])],
+        [
+            raw_line(text(1), group_id="", source_record_id=""),
+            raw_line(text(2), group_id="", source_record_id="", parent_ids=[""]),
+        ],
         [],
         ["s:0", "s:1"],
     ),
@@ -92,7 +101,14 @@ def test_edges_and_groups(corpus: Corpus, lines: list, expected_pairs: list, exp
 
 def test_a_removed_document_keeps_its_edges(corpus: Corpus):
     """B copies A, and C was rewritten from B. Dropping B as a copy of A must not part A from C."""
-    corpus.source("s", [raw_line(text(1), source_record_id="A"), raw_line(text(1), source_record_id="B"), raw_line(text(3), parent_ids=["B"])])
+    corpus.source(
+        "s",
+        [
+            raw_line(text(1), source_record_id="A"),
+            raw_line(text(1), source_record_id="B"),
+            raw_line(text(3), parent_ids=["B"]),
+        ],
+    )
     corpus.run('stages = ["exact_dedup"]\n[split]\nmethod = "group_hash"')
     assert rows(corpus, "select id, verdict, relation_group from documents order by id") == [
         ("s:0", "keep", "s:0"), ("s:1", "reject", "s:0"), ("s:2", "keep", "s:0")]  # fmt: skip
@@ -103,7 +119,12 @@ def test_groups_reach_over_sources(corpus: Corpus):
     corpus.source("first", [raw_line(text(1), group_id="second:g"), raw_line(text(5), group_id="g")])
     corpus.source("second", [raw_line(text(2), group_id="g"), raw_line(text(3), parent_ids=["first:0"])])
     corpus.run("stages = []")
-    assert groups(corpus) == {"first:0": "second:g", "first:1": "first:g", "second:0": "second:g", "second:1": "second:g"}
+    assert groups(corpus) == {
+        "first:0": "second:g",
+        "first:1": "first:g",
+        "second:0": "second:g",
+        "second:1": "second:g",
+    }
 
 
 def test_dangling_parents_are_recorded(corpus: Corpus):

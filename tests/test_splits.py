@@ -88,7 +88,7 @@ def test_an_audit_finds_a_group_that_crosses(corpus: Corpus, tmp_path: Path):
 
 @pytest.mark.parametrize("sweep", range(3))
 def test_over_many_salts_the_shares_are_those_asked_for(sweep: int):
-    """2,000 groups under 100 salts: each share within four standard errors of 90, 5 and 5 %, over all and for each salt."""
+    """2,000 groups under 100 salts: each share of all within four standard errors, of each salt within five."""
     groups = [f"s:{i}" for i in range(sweep * 2000, sweep * 2000 + 2000)]
     total: Counter = Counter()
     for salt in (f"salt-{sweep}-{j}" for j in range(100)):
@@ -111,7 +111,9 @@ def by_hand(members: dict[str, tuple[str, str]]) -> dict[str, str]:
     """Group -> split; members: group -> stratum."""
     found = {}
     for stratum in set(members.values()):
-        own = sorted((group for group, one in members.items() if one == stratum), key=lambda group: (bucket(group), group))
+        own = sorted(
+            (group for group, one in members.items() if one == stratum), key=lambda group: (bucket(group), group)
+        )
         for place, group in enumerate(own):
             at = place * 1000
             found[group] = "train" if at < 900 * len(own) else "validation" if at < 950 * len(own) else "test"
@@ -217,15 +219,17 @@ def test_groups_that_merge(corpus: Corpus):
     groups = [train[0], test[0], validation[0], test[1], train[1], validation[1]]
     corpus.source("s", [raw_line(text(i), group_id=group) for i, group in enumerate(groups)])
     run(corpus, "v1", BY_GROUP)
-    corpus.source("s", [raw_line(text(i), group_id=f"pair{i // 2}") for i in range(6)] + [raw_line(text(9), group_id="pair0")])
+    corpus.source(
+        "s", [raw_line(text(i), group_id=f"pair{i // 2}") for i in range(6)] + [raw_line(text(9), group_id="pair0")]
+    )
     folder = run(corpus, "v2", BY_GROUP + 'against = ["artifacts/corpus/t/v1"]\n')
     found = splits(folder)
     # train was trained on, validation was looked at: neither is held out afterwards
     assert [found[f"s:{i}"] for i in (0, 2, 4)] == ["train", "validation", "train"]
     assert [found[f"s:{i}"] for i in (1, 3, 5, 6)] == ["train", "validation", "train", "train"]
     told = (
-        "3 groups hold documents of several splits of the earlier builds; train comes before validation, and validation "
-        "before test: s:pair0 (train), s:pair1 (validation), s:pair2 (train)"
+        "3 groups hold documents of several splits of the earlier builds; train comes before validation, and "
+        "validation before test: s:pair0 (train), s:pair1 (validation), s:pair2 (train)"
     )
     assert told in notices(folder)
     record = json.loads((folder / "_audit/build.json").read_text())["splits"]
@@ -252,7 +256,8 @@ def test_a_thin_split_is_told(corpus: Corpus):
     found = Counter(splits(folder).values())
     assert [one for one in notices(folder) if "split" in one] == [
         f"few groups in a split, of 30 in all: validation {found['validation']}, test {found['test']}; "
-        'stratify = ["source_id", "lang"] shares out each source and language by itself; do not try salts until one fits'
+        'stratify = ["source_id", "lang"] shares out each source and language by itself; '
+        "do not try salts until one fits"
     ]
     folder = run(corpus, "v2", BY_GROUP + 'stratify = ["source_id"]\n')
     assert [one for one in notices(folder) if "split" in one] == [
@@ -275,7 +280,9 @@ def test_coverage(corpus: Corpus):
     found = rows(folder, open_project(corpus.config).models["reports.split_coverage"].text)
     documents = rows(folder, "select split, source_id, lang, relation_group, n_chars from documents")
     assert {(split, source, lang) for split, source, lang, *_ in found} == {
-        (split, *key) for split, source, lang, *_ in documents for key in ((None, None), (source, None), (None, lang), (source, lang))
+        (split, *key)
+        for split, source, lang, *_ in documents
+        for key in ((None, None), (source, None), (None, lang), (source, lang))
     }
     for split, source, lang, groups, n, characters in found:
         own = [one for one in documents if one[0] == split and source in (None, one[1]) and lang in (None, one[2])]
@@ -325,7 +332,7 @@ def test_an_earlier_build_that_was_split_otherwise(corpus: Corpus):
     with pytest.raises(ConfigError) as caught:
         build.run(corpus.config)
     assert str(caught.value) == (
-        f'{corpus.config}:7: [split] against: {folder} was split by content_hash, not by group_hash\n'
+        f"{corpus.config}:7: [split] against: {folder} was split by content_hash, not by group_hash\n"
         "    Only splits by groups can be kept by groups."
     )
 

@@ -17,9 +17,7 @@ _TOUCHED = pa.schema([("row_index", pa.int64()), ("place", pa.int64()), ("jaccar
 _BLOCK = 1 << 22  # shingles (8 bytes each) that are gathered before whole components are compared
 
 
-@stream_udf(
-    returns=(("row_index", "BIGINT"), ("place", "BIGINT"), ("jaccard", "DOUBLE")), requires=("numba", "numpy")
-)
+@stream_udf(returns=(("row_index", "BIGINT"), ("place", "BIGINT"), ("jaccard", "DOUBLE")), requires=("numba", "numpy"))
 def against_verify(
     batches: Iterator[pa.RecordBatch], jaccard_threshold: float, shingle: int, max_bucket: int | None = None
 ) -> Iterator[pa.RecordBatch]:
