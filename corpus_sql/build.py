@@ -122,7 +122,7 @@ def _run(
         steps, notices = make_plan(project, gate, engine, cache)
         for notice in notices:
             report.line(notice)
-        raw_bytes = sum(file.bytes for file in gate.files)
+        raw_bytes = sum(file.bytes for file in gate.files) + earlier.bytes_read(config)
         estimate = {"work": raw_bytes * _DISK_WORK, "spill": raw_bytes * _DISK_SPILL, "build": raw_bytes * _DISK_BUILD}
         if plan:
             return Outcome("planned", final, steps, estimate=estimate, notices=notices)

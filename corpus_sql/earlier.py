@@ -135,6 +135,17 @@ def made_from(builds: list[Earlier]) -> dict[str, Any]:
     return {**parts, "fingerprint": hashlib.sha256(json.dumps(parts, sort_keys=True).encode()).hexdigest()}
 
 
+def bytes_read(config: Config) -> int:
+    """Return the size of the shards whose texts will be stored beside this build's own."""
+    shards = [
+        one.folder / shard["name"]
+        for one in find(config)
+        if "near_dedup" in one.uses
+        for shard in one.manifest["shards"]
+    ]
+    return sum(path.stat().st_size for path in shards if path.is_file())
+
+
 def _damaged(path: Path) -> Problem:
     return Problem(
         str(path), "is not as its build wrote it", "corpus-sql verify says what else is wrong with that build."
