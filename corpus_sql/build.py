@@ -83,7 +83,7 @@ def run(
     limit = memory_bytes(memory)
     if emit not in ("all", "none"):
         raise ConfigError(Problem("--emit", f"{emit!r} is not all or none"))
-    gate = ledger.gate(config)
+    gate = ledger.gate(config, threads=threads or os.cpu_count() or 1)
     for path in project.replaced:
         report.line(f"{path}: yours replaces the built-in")
     with ExitStack() as stack:

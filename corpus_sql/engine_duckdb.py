@@ -52,7 +52,7 @@ class DuckDB:
 
         memory: bytes for DuckDB's own buffers. watch(udf, rows) is called after each batch of a UDF.
         """
-        self.watch = watch
+        self.watch, self.memory = watch, memory
         self._folder = str(database.parent)
         self._failed: ModelError | None = None
         self._functions: list[Callable] = []  # a UDF must outlive the connection or the process crashes

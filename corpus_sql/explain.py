@@ -26,7 +26,8 @@ RELATIVES = 5  # members of a group, and children, that a story names
 def open_build(folder: Path) -> duckdb.DuckDBPyConnection:
     """Open a build as views named as the files of `_audit/`, `measures.*` and `shards`.
 
-    The connection reaches no file outside the folder and its settings are locked. Raises ConfigError when the folder
+    memory: bytes that the engine may hold, by default what it chooses. The connection reaches no file outside the
+    folder and its settings are locked. Raises ConfigError when the folder
     is no build.
     """
     folder = Path(folder).resolve()
@@ -42,6 +43,8 @@ def open_build(folder: Path) -> duckdb.DuckDBPyConnection:
     run = connection.execute
     run("set enable_progress_bar = false")
     run("set autoinstall_known_extensions = false")
+    if memory:
+        run(f"set memory_limit = '{memory}B'")
     run(f"set allowed_directories = [{_quoted(str(folder) + '/')}]")
     for name in TABLES:
         if (folder / "_audit" / f"{name}.parquet").is_file():
@@ -76,13 +79,13 @@ def reconciliation(folder: Path) -> list[tuple]:
         ).fetchall()
 
 
-def audit(folder: Path, project: Project) -> None:
+def audit(folder: Path, project: Project, memory: int | None = None) -> None:
     """Run every model of sql/audits on a written folder; each returns the rows that should not be there.
 
     Raises AuditError with every audit that found some, and the first three of its rows.
     """
     problems = []
-    with open_build(folder) as connection:
+    with open_build(folder, memory) as connection:
         for model in sorted((m for m in project.models.values() if m.folder == "audits"), key=lambda m: m.name):
             found = connection.execute(f"from (\n{model.text}\n) as bad order by all limit 4")
             names = [column[0] for column in found.description]

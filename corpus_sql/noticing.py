@@ -24,6 +24,7 @@ def notices(engine: DuckDB, config: Config, steps: list[Step]) -> list[str]:
         *_conflicts(engine, names),
         *_thin(engine, config, names),
         *_across(engine, steps),
+        *_capped(engine, config, names),
     ]
 
 
@@ -62,6 +63,19 @@ def _across(engine: DuckDB, steps: list[Step]) -> list[str]:
         return []
     fix = 'method = "group_hash" keeps relatives together'
     return [f"{_count(kept, 'pair')} of near duplicates were kept in different splits; {fix}"]
+
+
+def _capped(engine: DuckDB, config: Config, names: set[str]) -> list[str]:
+    if "near_dedup.verified" not in names:
+        return []
+    ((n,),) = engine.values("select coalesce(sum(capped), 0) from near_dedup.verified")
+    if not n:
+        return []
+    cap = config.values["near_dedup"]["max_bucket"]
+    return [
+        f"{_count(n, 'bucket')} of more than max_bucket = {cap} documents: compared with the first member only, "
+        "so that near duplicates may be left"
+    ]
 
 
 def _conflicts(engine: DuckDB, names: set[str]) -> list[str]:

@@ -19,7 +19,7 @@ import pyarrow.parquet as pq
 from corpus_sql import __version__, card, explain, manifest, model_files, noticing, resources, shards, spool
 from corpus_sql.config import Config
 from corpus_sql.engine_duckdb import DuckDB, typed
-from corpus_sql.errors import AuditError, ConfigError, DataError, Problem
+from corpus_sql.errors import ConfigError, DataError, Problem
 from corpus_sql.files import publish, sync, write
 from corpus_sql.progress import Report
 from corpus_sql.project import Project, builtin
@@ -136,7 +136,7 @@ def write_folder(
         write(building / "croissant.json", manifest.dumps(card.croissant(building)))
         written = Written(building, whole, hashes, explain.reconciliation(building), languages)
         with report.step("audit", None):
-            explain.audit(building, project)
+            explain.audit(building, project, engine.memory)
         write(audit / "run.json", manifest.dumps(_run_json(report)))
         _write_sums(building)
     except OSError as error:
@@ -327,10 +327,6 @@ def _check_disk(engine: DuckDB, folder: Path) -> None:
     (chars,) = engine.values("select coalesce(sum(n_chars), 0) from read.documents")[0]
     free = shutil.disk_usage(folder).free
     if free < chars // 3:
-        raise AuditError(
-            Problem(
-                str(folder),
-                f"{free >> 20} MiB free, about {chars // 3 >> 20} MiB needed for the shards",
-                "Free some disk and run again; what was measured is kept.",
-            )
-        )
+        what = f"{free / 2**20:.1f} MiB free, about {chars / 3 / 2**20:.1f} MiB needed for the shards"
+        raise DataError(Problem(str(folder), what, "Free some disk and run again; what was measured is kept."))
+

@@ -12,14 +12,22 @@ with
         select greatest((count(*) + {{ config.shard_rows }} - 1) // {{ config.shard_rows }}, 1) as n_shards
         from outputs.kept
     ),
-    placed as (
+    numbers as (
         select
             id,
-            'shard-' || lpad(cast(place // {{ config.shard_rows }} as varchar), 5, '0') || '-of-'
-                || lpad(cast(n_shards as varchar), 5, '0') || '.parquet' as shard,
+            cast(place // {{ config.shard_rows }} as varchar) as shard,
+            cast(n_shards as varchar) as n_shards,
             place % {{ config.shard_rows }} as shard_row
         from outputs.kept
         cross join count_of_shards
+    ),
+    placed as (
+        select
+            id,
+            'shard-' || lpad(shard, greatest(5, length(shard)), '0') || '-of-'
+                || lpad(n_shards, greatest(5, length(n_shards)), '0') || '.parquet' as shard,
+            shard_row
+        from numbers
     )
 select
     ends.id as id,
