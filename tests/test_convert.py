@@ -1,0 +1,488 @@
+"""Every format, by way of `fetch` from a loopback server or of `import`: the file above, the raw lines below."""
+
+import gzip
+import hashlib
+import io
+import json
+import sys
+import tarfile
+import zipfile
+from pathlib import Path
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+from conftest import shared
+from loopback import serving
+from test_fetch import DAY, Folder, problems
+
+from corpus_sql import build, convert_html
+from corpus_sql.convert_html import decoded
+from corpus_sql.errors import ConfigError, DataError
+from corpus_sql.explain import open_build
+from corpus_sql.import_inputs import SUFFIXES, WHOLE, Bad, Blank, Other, Record, records
+from corpus_sql.importing import import_files
+
+MAX = 1 << 20
+
+
+@pytest.fixture
+def folder(tmp_path):
+    return Folder(tmp_path)
+
+
+@pytest.fixture
+def server():
+    with serving() as one:
+        yield one
+
+
+def read(kind: str, path: Path, content: bytes | str) -> list:
+    """Read a file of this content; of records number and fields."""
+    path.write_bytes(content.encode() if isinstance(content, str) else content)
+    return [(one.number, one.fields) if isinstance(one, Record) else one for one in records(kind, path, MAX)]
+
+
+# JSON arrays
+
+
+def test_a_json_array_of_any_layout(tmp_path):
+    layout = '\ufeff [ {"text": "one",\n "n": [1, {"a": null}]}\r\n,{"text": "zw\\u00f6lf, ]} \\" \\\\"} ] \n'
+    assert read("json", tmp_path / "a.json", layout) == [
+        (1, {"text": "one", "n": [1, {"a": None}]}),
+        (2, {"text": 'zwölf, ]} " \\'}),
+    ]
+    assert read("json", tmp_path / "a.json", "[]") == []
+
+
+def test_a_json_array_longer_than_what_is_held_at_a_time(tmp_path):
+    rows = [{"text": f"{i} " + "é" * (i * 97 % 5000)} for i in range(200)]
+    found = read("json", tmp_path / "a.json.gz", gzip.compress(json.dumps(rows, ensure_ascii=False).encode()))
+    assert [fields for _, fields in found] == rows
+
+
+@pytest.mark.parametrize(
+    ("content", "bad"),
+    [
+        ('{"text": "t"}', Bad(None, "is no JSON array: it does not begin with [")),
+        ("", Bad(None, "is no JSON array: it does not begin with [")),
+        ("[{]", Bad(1, "invalid_json: Expecting property name enclosed in double quotes")),
+        ('[{"a": 1} {"a": 2}]', Bad(1, "is followed by '{', not by a comma or ]")),
+        ('[{"a": 1}', Bad(1, "is followed by the end of the file")),
+        ('[{"a": 1}] x', Bad(None, "has 'x' after the end of the array")),
+        ("[1]", Bad(1, "not_an_object: the line is a number")),
+        ('[{"a": 1, "a": 2}]', Bad(1, 'duplicate_key: "a" again in its object at byte 9')),
+        ('[{"a": NaN}]', None),
+    ],
+)
+def test_what_is_no_json_array(tmp_path, content, bad):
+    last = read("json", tmp_path / "a.json", content)[-1]
+    if bad is None:
+        assert isinstance(last, Bad) and last.what.startswith("invalid_json")
+    else:
+        assert last == bad
+
+
+# CSV and TSV
+
+
+def test_csv(tmp_path):
+    content = '\ufefftext,id,note\r\n"one, ""quoted""\nand a second line",1,\r\n\r\nthree,2,x\r\n'
+    assert read("csv", tmp_path / "a.csv", content) == [
+        (2, {"text": 'one, "quoted"\nand a second line', "id": "1", "note": None}),
+        Blank(4),
+        (5, {"text": "three", "id": "2", "note": "x"}),
+    ]
+
+
+def test_tsv_has_no_quotes(tmp_path):
+    assert read("tsv", tmp_path / "a.tsv", 'text\tid\n"one\t1\ntwo"\t2\n') == [
+        (2, {"text": '"one', "id": "1"}),
+        (3, {"text": 'two"', "id": "2"}),
+    ]
+
+
+@pytest.mark.parametrize(
+    ("content", "bad"),
+    [
+        ("text,text\n1,2\n", Bad(1, "names the column text twice")),
+        ("text,\n1,2\n", Bad(1, "has a column without a name")),
+        ("text,id\nonly\n", Bad(2, "has 1 cells, the first line names 2 columns")),
+        ('text\n"open\n', Bad(2, "is not CSV: unexpected end of data")),
+        ('text\n"a"b\n', Bad(2, "is not CSV: ',' expected after '\"'")),
+    ],
+)
+def test_what_is_no_csv(tmp_path, content, bad):
+    assert read("csv", tmp_path / "a.csv", content)[-1] == bad
+
+
+def test_csv_that_is_not_utf8(tmp_path):
+    (bad,) = read("csv", tmp_path / "a.csv", b"text\nna\xefve\n")
+    assert bad.what.startswith("cannot be read: 'utf-8' codec can't decode byte 0xef")
+
+
+# text
+
+
+def test_a_line_a_document(folder, server):
+    server.files["/a.txt"] = "first\r\n\n \nzweite\u2028Zeile\nlast".encode()
+    folder.write({"s": {"url": f"{server.url}/a.txt", "format": "lines"}})
+    (done,) = folder.fetch()
+    assert [(one["url"].removeprefix(server.url), one["text"]) for one in folder.lines()] == [
+        ("/a.txt#1", "first"),
+        ("/a.txt#4", "zweite\u2028Zeile"),
+        ("/a.txt#5", "last"),
+    ]
+    assert done.blank == 2
+
+
+def test_a_file_a_document_and_markdown_as_it_is_written(folder, server):
+    server.files = {"/a.txt": b"\xef\xbb\xbfone\r\ntwo\n", "/b.md": b"# Title\n\n* item\n", "/c.txt": b"na\xefve"}
+    folder.write(
+        {
+            "text": {"url": [f"{server.url}/a.txt", f"{server.url}/c.txt"], "format": "text"},
+            "md": {"url": f"{server.url}/b.md", "format": "markdown"},
+        }
+    )
+    text, _ = folder.fetch()
+    assert [(one["url"], one["text"]) for one in folder.lines("text")] == [
+        (f"{server.url}/a.txt", "one\r\ntwo\n"),
+        (f"{server.url}/c.txt", None),
+    ]
+    assert folder.lines("text")[1]["extraction_error"] == "is not UTF-8: byte 2 (0xef), on line 1"
+    assert text.quarantined == {"null_text": 1}
+    assert folder.lines("md")[0]["text"] == "# Title\n\n* item\n"
+
+
+# Parquet, fields
+
+
+def test_parquet_and_which_field_becomes_which(folder, server):
+    packed = io.BytesIO()
+    pq.write_table(pa.table({"content": ["一", "two"], "key": [5, 6], "link": ["https://x/1", None]}), packed)
+    server.files["/a.parquet"] = packed.getvalue()
+    fields = {"text": "content", "source_record_id": "key", "url": "link"}
+    folder.write({"s": {"url": f"{server.url}/a.parquet", "format": "parquet", "fields": fields}})
+    folder.fetch()
+    assert [(one["url"], one["text"], one["source_record_id"]) for one in folder.lines()] == [
+        ("https://x/1", "一", "5"),
+        (f"{server.url}/a.parquet#2", "two", "6"),
+    ]
+
+
+def test_a_field_that_is_there_twice(folder, server):
+    server.files["/a.jsonl"] = b'{"text": "a", "content": "b"}\n'
+    folder.write({"s": {"url": f"{server.url}/a.jsonl", "format": "jsonl", "fields": {"text": "content"}}})
+    with pytest.raises(DataError) as error:
+        folder.fetch()
+    assert problems(error) == [
+        f'{server.url}/a.jsonl#1: has a field "text" besides "content", which the recipe takes for it',
+        "s: nothing was written; what was fetched is kept",
+    ]
+
+
+# archives
+
+
+@pytest.mark.parametrize("name", ["/all.zip", "/all.tar.gz", "/all.tar"])
+def test_archives(folder, server, name):
+    files = {"docs/b.md": b"b", "docs/a ü.md": "ä".encode(), "docs/picture.png": b"\x89PNG"}
+    packed = io.BytesIO()
+    if name.endswith(".zip"):
+        with zipfile.ZipFile(packed, "w") as archive:
+            for member, content in files.items():
+                archive.writestr(member, content)
+    else:
+        with tarfile.open(fileobj=packed, mode="w:gz" if name.endswith("gz") else "w") as archive:
+            for member, content in files.items():
+                info = tarfile.TarInfo(member)
+                info.size = len(content)
+                archive.addfile(info, io.BytesIO(content))
+    server.files[name] = packed.getvalue()
+    folder.write({"s": {"url": f"{server.url}{name}", "format": "markdown"}})
+    (done,) = folder.fetch()
+    assert [(one["url"], one["text"]) for one in folder.lines()] == [
+        (f"{server.url}{name}!/docs/b.md", "b"),
+        (f"{server.url}{name}!/docs/a%20%C3%BC.md", "ä"),
+    ]
+    assert done.lines()[-1] == "    passed over: 1 file of another format"
+
+
+# HTML
+
+PAGE = """<!DOCTYPE html><html><head>{}<title>T</title></head><body><nav><a href="/">Home</a></nav>
+<article><h1>Ein Titel</h1><p>{}</p></article></body></html>"""
+SENTENCE = "Dies ist ein längerer Absatz über Füchse, die über träge Hunde springen, und er hat einen zweiten Satz."
+
+
+def test_html_with_its_hash_and_the_extractor(folder, server):
+    import trafilatura
+
+    server.files["/p.html"] = page = PAGE.format('<meta charset="utf-8">', SENTENCE).encode()
+    folder.write({"s": {"url": f"{server.url}/p.html", "format": "html"}})
+    folder.fetch()
+    (line,) = folder.lines()
+    assert SENTENCE in line["text"] and "Home" not in line["text"] and "<" not in line["text"]
+    assert line["html_sha256"] == hashlib.sha256(page).hexdigest()
+    assert line["extractor"] == f"trafilatura {trafilatura.__version__}"
+
+
+def test_a_page_without_a_text_is_left_to_quarantine(folder, server):
+    server.files = {
+        "/p.html": b"<html><body></body></html>",
+        "/q.html": b"",
+        "/r.html": PAGE.format("", "x" * 99).encode(),
+    }
+    folder.write({"s": {"url": [f"{server.url}/{name}.html" for name in "pqr"], "format": "html"}})
+    (done,) = folder.fetch()
+    assert (done.documents, done.quarantined) == (3, {"empty_text": 2})
+
+
+@pytest.mark.parametrize(
+    ("content", "charset", "text"),
+    [
+        ('<meta charset="gb2312">中文镕'.encode("gb18030"), None, "中文镕"),
+        ('<meta http-equiv=Content-Type content="text/html; charset=iso-8859-1">“ä”'.encode("cp1252"), None, "“ä”"),
+        ('<meta charset="gb2312">中文'.encode(), "utf-8", "中文"),
+        ("\ufeff中文".encode("utf-16-le"), "gbk", "中文"),
+        ('<?xml version="1.0" encoding="Shift_JIS"?>日本①'.encode("cp932"), None, "日本①"),
+        ('<meta charset="utf-16">ä'.encode(), None, "ä"),
+        ("ä".encode(), None, "ä"),
+    ],
+)
+def test_the_encoding_of_a_page(content, charset, text):
+    assert decoded(content, charset).endswith(text)
+
+
+@pytest.mark.parametrize(
+    ("content", "message"),
+    [
+        (b"na\xefve", "is not utf-8: byte 2 (0xef)"),
+        (b'<meta charset="gbk">\xff', "is not gbk: byte 20 (0xff)"),
+        (b'<meta charset="klingon">', "says it is encoded as 'klingon', which is not known"),
+        (b'<meta charset="base64">', "says it is encoded as 'base64', which is no encoding of text"),
+    ],
+)
+def test_a_page_that_is_not_in_the_encoding_it_claims(content, message):
+    with pytest.raises(ValueError) as error:
+        decoded(content)
+    assert str(error.value) == message
+
+
+def test_the_help_pages_round_trip(folder, server):
+    """60 real pages: fetched, built, and found in the build with the hash of their HTML."""
+    pages = sorted(shared("data", "html").glob("*.html"))
+    server.files = {f"/{page.name}": page.read_bytes() for page in pages}
+    folder.write({"s": {"url": [f"{server.url}/{page.name}" for page in pages], "format": "html"}})
+    (done,) = folder.fetch()
+    assert (done.documents, done.quarantined) == (60, {})
+    assert [one["html_sha256"] for one in folder.lines()] == [hashlib.sha256(p.read_bytes()).hexdigest() for p in pages]
+    first = folder.everything()
+    build.run(folder.config)
+    with open_build(folder.root / "artifacts/corpus/d/v1") as connection:
+        rows = connection.execute("select url, text, license_spdx from shards").fetchall()
+    assert sorted(rows) == sorted((one["url"], one["text"], "CC0-1.0") for one in folder.lines())
+    again = Folder(folder.root / "again")
+    again.root.mkdir()
+    again.config.write_bytes(folder.config.read_bytes())
+    again.fetch()
+    assert again.everything() == {name: content for name, content in first.items()}
+
+
+def test_import_takes_html_as_well(folder):
+    folder.config.write_text('dataset = "d"\nversion = "v1"\nsources = ["s"]\nstages = []\n')
+    (folder.root / "p.html").write_text(PAGE.format("", SENTENCE), "utf-8")
+    import_files("html", [folder.root / "p.html"], source="s", config_path=folder.config, license_spdx="CC0-1.0",
+                 data_class="public", fetched_at=DAY)  # fmt: skip
+    assert SENTENCE in folder.lines()[0]["text"]
+
+
+# WARC
+
+
+def texts_of(name: str, kind: str = "warc") -> list[tuple]:
+    """What a sample holds: its documents as (record number, url, first words), the others by what they are."""
+    found = []
+    for one in records(kind, shared("data", "warc", name), MAX):
+        if isinstance(one, Record):
+            text = one.fields["text"]
+            found.append((one.number, one.fields["url"], text and " ".join(text.split()[:3])))
+        elif isinstance(one, Bad):
+            found.append((one.number, one.what))
+    return found
+
+
+EXAMPLE = "This domain is"
+
+
+@pytest.mark.parametrize(
+    ("name", "found"),
+    [
+        ("example.warc", [(3, "http://example.com/", EXAMPLE)]),
+        ("example.warc.gz", [(3, "http://example.com/", EXAMPLE)]),
+        ("example.arc", [(2, "http://example.com/", EXAMPLE)]),
+        ("example.arc.gz", [(2, "http://example.com/", EXAMPLE)]),
+        ("example-resource.warc.gz", [(3, "http://example.com/", EXAMPLE)]),
+        ("example-iana.org-chunked.warc", [(2, "http://www.iana.org/", "Domain Names Management")]),
+        ("example-bad-non-chunked.warc.gz", [(3, "http://example.com/", EXAMPLE)]),
+        ("whirlwind.warc.gz", [(3, "https://an.wikipedia.org/wiki/Escopete", "Escopete | |")]),
+        ("whirlwind.warc.wet.gz", [(2, "https://an.wikipedia.org/wiki/Escopete", "Escopete - Biquipedia,")]),
+        ("whirlwind.warc.wat.gz", []),
+        ("post-test.warc.gz", []),
+        ("bad.arc", []),
+        ("example-space-in-url.arc", [(2, "is cut: 12 of the 1591 bytes that it announces are missing")]),
+        (
+            "example-trunc.warc",
+            [(3, "http://example.com/", None), (4, "comes after a record that is longer than it says")],
+        ),
+        ("example-wrong-chunks.warc.gz", [(1, "http://example.com/", None)]),
+    ],
+)
+def test_archives_of_the_web_whole_and_damaged(name, found):
+    assert texts_of(name) == found
+
+
+def test_a_warc_record_with_its_id_and_headers(folder, server):
+    server.files["/w.warc.gz"] = shared("data", "warc", "example.warc.gz").read_bytes()
+    folder.write({"s": {"url": f"{server.url}/w.warc.gz", "format": "warc"}})
+    (done,) = folder.fetch()
+    (line,) = folder.lines()
+    assert {key: line[key] for key in ("url", "fetched_at", "source_record_id")} == {
+        "url": "http://example.com/",
+        "fetched_at": "2017-03-06T04:02:06Z",
+        "source_record_id": "<urn:uuid:a9c51e3e-0221-11e7-bf66-0242ac120005>",
+    }
+    assert line["headers"]["warc-ip-address"] == "93.184.216.34"
+    assert line["http_headers"]["content-type"] == "text/html"
+    assert done.passed_over == {
+        "WARC record of type warcinfo": 2,
+        "WARC record of type request": 2,
+        "WARC record of type revisit": 1,
+    }
+    assert "    passed over: 2 WARC records of type warcinfo" in done.lines()
+    build.run(folder.config)
+    with open_build(folder.root / "artifacts/corpus/d/v1") as connection:
+        record_id, extra = connection.execute("select source_record_id, extra from documents").fetchone()
+    assert (record_id, json.loads(extra)["headers"]["warc-type"]) == (line["source_record_id"], "response")
+
+
+def warc(*records_: tuple[dict[str, str], bytes]) -> bytes:
+    content = b""
+    for headers, body in records_:
+        head = "".join(f"{name}: {value}\r\n" for name, value in headers.items())
+        content += f"WARC/1.0\r\n{head}Content-Length: {len(body)}\r\n\r\n".encode() + body + b"\r\n\r\n"
+    return content
+
+
+def response(body: bytes, headers: str = "Content-Type: text/html", status: str = "200 OK", **more: str) -> tuple:
+    record = {
+        "WARC-Type": "response", "WARC-Target-URI": "https://example.org/", "WARC-Date": "2026-01-02T03:04:05Z",
+        "WARC-Record-ID": "<urn:uuid:1>", "Content-Type": "application/http; msgtype=response", **more,
+    }  # fmt: skip
+    return record, f"HTTP/1.1 {status}\r\n{headers}\r\nContent-Length: {len(body)}\r\n\r\n".encode() + body
+
+
+@pytest.mark.parametrize(
+    ("record", "error"),
+    [
+        (response(b"na\xefve", "Content-Type: text/plain"), "'utf-8' codec can't decode"),
+        (response(b"na\xefve", "Content-Type: text/html; charset=utf-8"), "is not utf-8: byte 2 (0xef)"),
+        (response(b"x", "Content-Type: text/html\r\nContent-Encoding: zstd"), "is packed as 'zstd', which cannot be"),
+        (response(b"x" * (MAX + 1)), f"has more than {MAX} bytes (max_line_bytes of the config)"),
+        (response(b"x", **{"WARC-Truncated": "length"}), "was cut when it was archived: length"),
+        (response(b"x", **{"WARC-Payload-Digest": "sha1:AAAA"}), "payload digest failed sha1:AAAA"),
+    ],
+)
+def test_a_record_whose_text_cannot_be_had_is_left_to_quarantine(tmp_path, record, error):
+    ((_, fields),) = read("warc", tmp_path / "a.warc", warc(record))
+    assert fields["text"] is None and fields["extraction_error"].startswith(error)
+
+
+def test_other_records_are_counted_by_what_they_are(tmp_path):
+    found = read(
+        "warc",
+        tmp_path / "a.warc",
+        warc(response(b"", status="404 Not Found"), response(b"GIF8", "Content-Type: image/gif")),
+    )
+    assert found == [
+        Other(1, "WARC record of type response with status 404"),
+        Other(2, "WARC record of type response and medium image/gif"),
+    ]
+
+
+def test_a_warc_that_is_cut_is_an_error_of_the_file(folder, server):
+    server.files["/w.warc"] = warc(response(b"<p>one</p>"), response(b"<p>two</p>"))[:-30]
+    folder.write({"s": {"url": f"{server.url}/w.warc", "format": "warc"}})
+    with pytest.raises(DataError) as error:
+        folder.fetch()
+    assert problems(error)[0].startswith(f"{server.url}/w.warc#2: is cut: ")
+
+
+# OSCAR
+
+
+def test_oscar_is_fetched_with_its_checksums(folder, server):
+    home = shared("data", "oscar", "21.09", "en")
+    names = sorted(path.name for path in home.iterdir())
+    server.files = {f"/21.09/en/{name}": (home / name).read_bytes() for name in names}
+    folder.write({"s": {"url": [f"{server.url}/21.09/en/{name}" for name in names], "format": "oscar"}})
+    (done,) = folder.fetch()
+    imported = Folder(folder.root / "imported")
+    imported.root.mkdir()
+    imported.config.write_text('dataset = "d"\nversion = "v1"\nsources = ["s"]\nstages = []\n')
+    import_files("oscar", [home], source="s", config_path=imported.config, license_spdx="CC0-1.0", data_class="public",
+                 fetched_at=DAY)  # fmt: skip
+    assert [one["text"] for one in folder.lines()] == [one["text"] for one in imported.lines()]
+    server.files["/21.09/en/en_sha256.txt"] = server.files["/21.09/en/en_sha256.txt"].replace(b"0", b"1")
+    with pytest.raises(ConfigError) as error:
+        folder.fetch(replace=True)
+    assert all(one.where.startswith(f"{server.url}/21.09/en/") for one in error.value.problems)
+
+
+# libraries that are not installed
+
+
+def missing(where: str, library: str, extra: str) -> str:
+    return f"{where}: needs {library}, which is not installed\n    Install it: pip install 'corpus-sql[{extra}]'"
+
+
+@pytest.mark.parametrize(
+    ("module", "kind", "message"),
+    [
+        ("trafilatura", "html", missing("html", "trafilatura", "html")),
+        ("warcio.archiveiterator", "warc", missing("warc", "warcio", "warc")),
+    ],
+)
+def test_a_format_whose_library_is_not_installed(tmp_path, monkeypatch, module, kind, message):
+    convert_html._trafilatura.cache_clear()
+    monkeypatch.setitem(sys.modules, module, None)
+    with pytest.raises(ConfigError) as error:
+        read(kind, tmp_path / f"a.{kind}", b"<p>one</p>")
+    assert str(error.value) == message
+
+
+@pytest.mark.parametrize(
+    ("module", "url", "message"),
+    [
+        ("requests", "http://127.0.0.1:9/a", missing("fetch", "requests", "fetch")),
+        ("fsspec", "file:///a", missing("fetch", "fsspec", "fetch")),
+        ("huggingface_hub", "hf://datasets/a/b/c", missing("hf://", "huggingface_hub", "fetch")),
+        ("s3fs", "s3://a/b", missing("s3://a/b", "s3fs", "s3")),
+        ("gcsfs", "gs://a/b", missing("gs://a/b", "gcsfs", "gcs")),
+    ],
+)
+def test_a_place_whose_library_is_not_installed(folder, monkeypatch, module, url, message):
+    monkeypatch.setitem(sys.modules, module, None)
+    folder.write({"s": {"url": url, "format": "text"}})
+    with pytest.raises(ConfigError) as error:
+        folder.fetch()
+    assert str(error.value) == message
+
+
+@pytest.mark.parametrize("kind", sorted(set(SUFFIXES) - {"oscar"}))  # it reads pairs of files
+def test_a_file_without_anything(tmp_path, kind):
+    found = read(kind, tmp_path / "empty", b"")
+    if kind in WHOLE:
+        assert [fields["text"] for _, fields in found] == [""]
+    else:
+        assert all(isinstance(one, Bad) for one in found)
