@@ -24,8 +24,8 @@ with
     placed as (
         select
             id,
-            'shard-' || lpad(shard, greatest(5, length(shard)), '0') || '-of-'
-                || lpad(n_shards, greatest(5, length(n_shards)), '0') || '.parquet' as shard,
+            'shard-' || lpad(shard, cast(greatest(5, length(shard)) as integer), '0') || '-of-'
+                || lpad(n_shards, cast(greatest(5, length(n_shards)) as integer), '0') || '.parquet' as shard,
             shard_row
         from numbers
     )
