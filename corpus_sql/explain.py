@@ -23,12 +23,11 @@ TABLES = (
 RELATIVES = 5  # members of a group, and children, that a story names
 
 
-def open_build(folder: Path) -> duckdb.DuckDBPyConnection:
+def open_build(folder: Path, memory: int | None = None) -> duckdb.DuckDBPyConnection:
     """Open a build as views named as the files of `_audit/`, `measures.*` and `shards`.
 
     memory: bytes that the engine may hold, by default what it chooses. The connection reaches no file outside the
-    folder and its settings are locked. Raises ConfigError when the folder
-    is no build.
+    folder and its settings are locked. Raises ConfigError when the folder is no build.
     """
     folder = Path(folder).resolve()
     if not (folder / "_MANIFEST.json").is_file() or not (folder / "_audit").is_dir():
