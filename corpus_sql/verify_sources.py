@@ -145,7 +145,9 @@ def groups(build: Opened, say: Say) -> str:
 def shares(build: Opened, say: Say) -> str:
     """The share of each split is the one asked for, within what chance does to so many texts or groups."""
     table = build.config["split"]
+    remedy = "Stratify, or take more data; a salt chosen by its result is no random split."
     if table["method"] == "content_hash":
+        remedy = "Take more data, or a larger val_permille."
         unit, column, wanted = "texts", "sha256", {"val": table["val_permille"]}
     else:
         unit, column, wanted = (
@@ -157,16 +159,15 @@ def shares(build: Opened, say: Say) -> str:
     found = dict(
         build.rows(f"select shards.split, count(distinct {column}) from shards join documents using (id) group by all")
     )
-    stratify = "Stratify, or take more data; a salt chosen by its result is no random split."
     for split, permille in wanted.items():
         n = found.get(split, 0)
         if permille and not n and total:
-            say.notice(f"the split {split} is empty, {permille / 10:g} % of {total:,} {unit} were asked for", stratify)
+            say.notice(f"the split {split} is empty, {permille / 10:g} % of {total:,} {unit} were asked for", remedy)
         elif total and tail(n, total, permille / 1000) < OUTSIDE / 2:
             say.notice(
                 f"the split {split} has {n:,} of {total:,} {unit} ({100 * n / total:.2f} %), {permille / 10:g} % were "
                 "asked for: chance alone does that less than once in a thousand builds",
-                stratify,
+                remedy,
             )
     return ", ".join(f"{split} {n:,}" for split, n in sorted(found.items())) + f" {unit}"
 

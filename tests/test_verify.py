@@ -5,6 +5,7 @@ Two corpora are built once; what is to be spoilt is a copy.
 
 from __future__ import annotations
 
+import hashlib
 import json
 import re
 import shutil
@@ -302,6 +303,20 @@ def test_a_superseded_file_may_be_gone(spoilt):
         "raw",
         "superseded files that are not in raw any more, their documents were not checked: 1",
     )
+
+
+def test_what_is_too_much_to_look_at_again_is_sampled_by_the_hash_of_the_ids(by_texts):
+    """Seven texts of 632 characters and a budget of 300: the first by the SHA-256 of their ids that fit."""
+    opened, looked_at = Opened(by_texts.version), []
+    said = verify_sources.over_sample(opened, 300, lambda id, text: looked_at.append(id))
+    lengths = dict(opened.rows("select id, n_chars from shards"))
+    wanted, so_far = set(), 0
+    for id in sorted(lengths, key=lambda id: hashlib.sha256(id.encode()).hexdigest()):
+        so_far += lengths[id]
+        if so_far <= 300:
+            wanted.add(id)
+    assert 0 < len(wanted) < 7
+    assert (set(looked_at), said) == (wanted, f"{len(wanted)} of 7 documents, by the hash of their ids")
 
 
 # rules computed anew
