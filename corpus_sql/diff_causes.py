@@ -51,6 +51,20 @@ class Facts:
         """side -> raw file -> [SHA-256, licence]."""
         return {side: self.builds[side]["relations"]["read.documents"]["files"] for side in SIDES}
 
+    def same_sources(self) -> list[str]:
+        """Return the sources whose raw files are the same in both builds: a line of them keeps its id."""
+        if self.relation("a", "read.documents")["code"] != self.relation("b", "read.documents")["code"]:
+            return []
+        found = []
+        for source in self.builds["b"]["config"]["sources"]:
+            read = [
+                sorted((f, one[0]) for f, one in self.files[side].items() if f.startswith(source + "/"))
+                for side in SIDES
+            ]
+            if read[0] == read[1]:
+                found.append(source)
+        return found
+
     def differs(self, name: str) -> bool:
         """Say whether a relation, or anything it is made from, differs."""
         a, b = self.relation("a", name), self.relation("b", name)

@@ -17,28 +17,15 @@ from typing import Any
 import duckdb
 
 from corpus_sql.diff_causes import Facts, spelled
+from corpus_sql.diff_matching import match
 from corpus_sql.diff_tracing import Tracer
 from corpus_sql.errors import ConfigError, Problem
 from corpus_sql.files import write
 from corpus_sql.project import builtin
 
 CHANGES = ("added", "removed", "verdict", "text", "split", "cluster")
-# How lines are matched: (name, key, condition on the numbers of lines a and b that have the key). Positions move when a
-# source is fetched anew, so a line's place tells who it is only where its file is the same, to the byte. A url that
-# several documents of a source share names none of them; a text does, copies one after the other. Last, a line at the
-# old place with the old name and url, in a source of as many lines, has another text or was repaired.
-MATCHES = (
-    ("file", "row(file_sha256, file_copy, line)", "true"),
-    ("source_record_id and text", "row(record, content, raw_chars)", "true"),
-    ("source_record_id", "record", "a.n = b.n"),
-    ("url and text", "row(url, content, raw_chars)", "true"),
-    ("url", "url", "a.n = 1 and b.n = 1"),
-    ("text", "content", "true"),
-    ("quarantined line", "bytes", "true"),
-    ("place", "row(k, lines_in_source)", "true"),
-)
+_MEMORY = "2GB"
 _TABLES = ("decisions", "documents", "quarantine", "files", "pairs", "pii")
-_NEEDS = {"source_record_id and text": "record", "url and text": "url"}
 
 
 @dataclass
@@ -124,11 +111,14 @@ def diff(a: Path, b: Path) -> Diff:
         raise ConfigError(problems)
     facts = Facts(a, b)
     spill = tempfile.TemporaryDirectory(prefix="corpus-sql-diff-")
-    connection = duckdb.connect(":memory:", config={"temp_directory": spill.name})
+    # a file of its own, since the lines of two builds of many millions need not fit into memory
+    connection = duckdb.connect(
+        f"{spill.name}/diff.duckdb", config={"temp_directory": spill.name, "memory_limit": _MEMORY}
+    )
     connection.execute("set enable_progress_bar = false")
     connection.execute("set preserve_insertion_order = false")
     _open(connection, facts, a, b)
-    _match(connection)
+    match(connection, facts.same_sources())
     connection.execute(f"create table changes as {_sql('diff_changes')}")
     Tracer(connection, facts).trace()
     _last_resort(connection, facts)
@@ -181,77 +171,6 @@ def _open(connection: duckdb.DuckDBPyConnection, facts: Facts, a: Path, b: Path)
         run(f"set schema = '{schema}'")
         run(f"create table main.lines_{side} as {_sql('diff_lines')}")
         run("set schema = 'main'")
-
-
-def _match(connection: duckdb.DuckDBPyConnection) -> None:
-    """Find which line of the one build is which of the other: the tables matches and both."""
-    run = connection.execute
-    run("create table matches (a varchar, b varchar, how varchar)")
-    for side in ("a", "b"):
-        run(
-            f"create table left_{side} as select *, count(*) over (partition by source_id) as lines_in_source from lines_{side}"
-        )
-    for name, key, condition in MATCHES:
-        sides = []
-        for side in ("a", "b"):
-            need = f" and {_NEEDS[name]} is not null" if name in _NEEDS else ""
-            counted = (
-                f"join (select source_id, {key} as key, count(*) as n from lines_{side} where source_id in (select source_id from left_{side}) group by all) as counts "
-                f"on counts.source_id = own.source_id and counts.key = {key}"
-                if ".n" in condition
-                else ""
-            )
-            sides.append(
-                f"""(
-                    select own.id, own.source_id, {key} as key, row_number() over (partition by own.source_id, {key} order by k) as nth,
-                        {"counts.n" if counted else "0"} as n, record, url, verdict
-                    from left_{side} as own {counted}
-                    where {key} is not null{need}
-                ) as {side}"""
-            )
-        # at the old place only what does not say that it is another
-        same = (
-            " and (a.verdict = 'quarantine' or b.verdict = 'quarantine' or (a.record is not distinct from b.record and a.url is not distinct from b.url))"
-            if name == "place"
-            else ""
-        )
-        run(
-            f"create or replace temp table matched as select a.id as a, b.id as b from {sides[0]} join {sides[1]} on a.source_id = b.source_id and a.key = b.key and a.nth = b.nth where {condition}{same}"
-        )
-        run("insert into matches select a, b, ? from matched", [name])
-        for side in ("a", "b"):
-            run(f"delete from left_{side} where id in (select {side} from matched)")
-        if not all(run(f"select count(*) from left_{side}").fetchone()[0] for side in ("a", "b")):
-            break
-    run("insert into matches select id, null, null from left_a")
-    run("insert into matches select null, id, null from left_b")
-    run(
-        """
-        create table paired as
-        select
-            row_number() over (order by coalesce(matches.b, matches.a), matches.a) as pair,
-            case when lines_a.id is not null then lines_a end as a,
-            case when lines_b.id is not null then lines_b end as b,
-            matches.how
-        from matches
-        left join lines_a on lines_a.id = matches.a
-        left join lines_b on lines_b.id = matches.b
-        """
-    )
-    run("drop table left_a; drop table left_b; drop table lines_a; drop table lines_b")
-    run(
-        """
-        create table lines as
-        select
-            paired.*,
-            case when paired.a.root = paired.a.id then paired.pair else first.pair end as root_a,
-            case when paired.b.root = paired.b.id then paired.pair else second.pair end as root_b
-        from paired
-        left join (select pair, a.id as id from paired where a is not null) as first on first.id = paired.a.root
-        left join (select pair, b.id as id from paired where b is not null) as second on second.id = paired.b.root
-        """
-    )
-    run("drop table paired")
 
 
 def _last_resort(connection: duckdb.DuckDBPyConnection, facts: Facts) -> None:

@@ -43,8 +43,8 @@ select
     pair,
     'text',
     case when a.content is distinct from b.content or a.raw_chars <> b.raw_chars then 'read' else 'pii' end,
-    coalesce(a.sha256, printf('content %016x', cast(a.content as hugeint) & 18446744073709551615)),
-    coalesce(b.sha256, printf('content %016x', cast(b.content as hugeint) & 18446744073709551615)),
+    coalesce(lower(hex(a.sha256)), printf('content %016x', cast(a.content as hugeint) & 18446744073709551615)),
+    coalesce(lower(hex(b.sha256)), printf('content %016x', cast(b.content as hugeint) & 18446744073709551615)),
     null
 from documents
 where a.content <> b.content or a.raw_chars <> b.raw_chars or a.sha256 <> b.sha256

@@ -32,7 +32,7 @@ select
     documents.reason as reason,
     coalesce(stage_order.seq, 1000000) as seq,
     documents.split as split,
-    lower(hex(shards.sha256)) as sha256,
+    shards.sha256 as sha256,
     shards.n_chars as n_chars
 from documents
 left join raw_files on raw_files.file = documents.file
