@@ -41,13 +41,15 @@ _RANGE = re.compile(r"bytes ([0-9]+)-([0-9]+)/([0-9]+|\*)")
 class Wanted:
     """A file to fetch.
 
-    url: as the ledger names it; address: what is asked, the same but for hf://; hosts: that may be asked, with their
+    url: as the ledger names it; address: what is asked, the same but for hf://; name: its path as upstream has it, on
+    this machine that below the folder which the recipe names; hosts: that may be asked, with their
     ports where they are not the scheme's own; headers: for the host of the address alone; sha256: as known beforehand,
     for the caller to compare; git_sha1, bytes: as the host lists them, compared here.
     """
 
     url: str
     address: str
+    name: str
     hosts: tuple[str, ...] = ()
     headers: Mapping[str, str] = field(default_factory=dict, repr=False)
     sha256: str | None = None
@@ -221,7 +223,7 @@ class Downloader:
             if target.scheme != start.scheme:
                 what = f"refused: redirects to another scheme, {target.geturl()}"
                 raise RefusedError(Problem(one.url, what, "If that is the right place, write it into the recipe."))
-            if not allowed(target.netloc, one.hosts):
+            if not allowed(target.netloc, target.scheme, one.hosts):
                 what = f"refused: redirects to {target.netloc}, a host that the recipe does not name"
                 fix = f'If it may be asked: hosts = ["{target.netloc}"].'
                 raise RefusedError(Problem(one.url, what, fix))
@@ -314,10 +316,11 @@ class Downloader:
             raise _Again(f"ends after {self._received()} of {size} bytes")
 
 
-def allowed(host: str, hosts: tuple[str, ...]) -> bool:
-    """Whether a host (with its port, if it is not the scheme's own) is one of a list; *.x stands for all below x."""
-    host = host.rpartition("@")[2].lower()
-    return any(host == one or (one.startswith("*.") and fnmatchcase(host, one)) for one in hosts)
+def allowed(host: str, scheme: str, hosts: tuple[str, ...]) -> bool:
+    """Whether a host, with its port where that is not the scheme's own, is one of a list; *.x is all below x."""
+    own = f":{443 if scheme == 'https' else 80}"
+    host = host.rpartition("@")[2].lower().removesuffix(own)
+    return any(host == one.removesuffix(own) or (one.startswith("*.") and fnmatchcase(host, one)) for one in hosts)
 
 
 def file_system(address: str) -> tuple[Any, str]:

@@ -207,7 +207,7 @@ class Job:
             return
         problems = []
         for one in found:
-            words = re.split(r"[./_-]", upstream_files.path_of(one.url).lower())
+            words = re.split(r"[./_-]", one.name.lower())
             if word := next((word for word in words if word in ledger.SUSPICIOUS), None):
                 what = f'refused: looks like customer or evaluation data ("{word}" in its name)'
                 fix = "If it is none: a person has to look at it and sign in the recipe, reviewer = NAME."

@@ -72,6 +72,8 @@ def fetch(
         except BaseException:
             options.stop.set()
             pool.shutdown(cancel_futures=True)
+            for job in jobs:
+                job.close()
             raise
     if failed:
         raise type(failed[0])([problem for error in failed for problem in error.problems])

@@ -125,7 +125,7 @@ def gate(config: Config, *, threads: int = 1, progress: Progress | None = None) 
         if not own:
             known = [row["source_id"] for _, row in rows if isinstance(row.get("source_id"), str)]
             fix = f"Did you mean {nearest(source_id, known)}? " if nearest(source_id, known) else ""
-            fix += "`corpus-sql import` writes the row of your own data."
+            fix += "`corpus-sql fetch` writes it by a recipe, `corpus-sql import` for your own data."
             refused.append(Problem(source_id, f"refused: has no row in {path}", fix))
         for line, row in own:
             refused += [Problem(source_id, f"refused: {what}", f"{path}:{line}{fix}") for what, fix in _refusals(row)]
@@ -212,7 +212,7 @@ def _read_rows(path: Path) -> tuple[list[tuple[int, dict[str, Any]]], list[Probl
     try:
         content = path.read_bytes()
     except FileNotFoundError:
-        fix = "`corpus-sql import` writes it for your own data; every source needs a row before it is read."
+        fix = "`corpus-sql fetch` writes it by recipes, `corpus-sql import` for your own data."
         raise RefusedError(Problem(str(path), "there is no ledger", fix)) from None
     except OSError as error:
         raise ConfigError(Problem(str(path), f"cannot be read: {error.strerror}")) from None

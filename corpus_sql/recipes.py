@@ -194,7 +194,8 @@ def _wrong(url: str) -> tuple[str, str] | None:
         port = parts.port
     except ValueError as error:
         return f"is no URL: {error}", ""
-    if not parts.scheme or "://" not in url or not url.isprintable() or " " in url:
+    spaced = " " in url and parts.scheme in ("", *WEB, "hf")
+    if not parts.scheme or "://" not in url or not url.isprintable() or spaced:
         return "is no URL", "Write https://..., file:///... or hf://datasets/OWNER/NAME@REVISION/PATTERN."
     if "@" in parts.netloc and parts.scheme != "hf":
         return "holds a user name or a password", "Recipes are published: leave it to the environment."

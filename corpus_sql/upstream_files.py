@@ -40,14 +40,14 @@ def find(recipe: Recipe, pinned: str | None, *, sleep: Callable[[float], object]
     for url in recipe.urls:
         web = urlsplit(url).scheme in WEB
         if web or not any(sign in url for sign in "*?["):
-            files.append(Wanted(url, url, hosts))
+            files.append(Wanted(url, url, _name(url, url), hosts))
             continue
         system, path = file_system(url)
         found = sorted((str(one) for one in system.glob(path)), key=str.encode)
         found = [one for one in found if system.isfile(one)]
         if not found:
             problems.append(Problem(recipe.where, f"{url} matches no file"))
-        files += [Wanted(one, one, hosts) for one in map(system.unstrip_protocol, found)]
+        files += [Wanted(one, one, _name(one, url), hosts) for one in map(system.unstrip_protocol, found)]
     twice = [url for url, count in Counter(one.url for one in files).items() if count > 1]
     problems += [Problem(recipe.where, f"{url} is named twice", "Each file is read once.") for url in twice]
     if problems:
@@ -60,6 +60,15 @@ def path_of(url: str) -> str:
     if url.startswith("hf://"):
         return unquote(url.split("/", 5)[-1])
     return unquote(urlsplit(url).path)
+
+
+def _name(url: str, asked: str) -> str:
+    """Where it lies on this machine says nothing about a file; how it was published may."""
+    path = path_of(url)
+    if not url.startswith("file:"):
+        return path
+    folder = re.split(r"[*?[]", path_of(asked))[0].rpartition("/")[0]
+    return path.removeprefix(folder + "/")
 
 
 def _hub(recipe: Recipe, repository: Repository, pinned: str | None, sleep: Callable[[float], object]) -> Listed:
@@ -95,6 +104,7 @@ def _hub(recipe: Recipe, repository: Repository, pinned: str | None, sleep: Call
                 Wanted(
                     url=f"hf://datasets/{repository.name}@{commit}/{path}",
                     address=f"{api.endpoint}/datasets/{repository.name}/resolve/{commit}/{quote(path)}",
+                    name=path,
                     hosts=(host, *own, *recipe.hosts),
                     headers=headers,
                     sha256=entry.lfs.sha256 if entry.lfs else None,

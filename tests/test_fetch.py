@@ -16,6 +16,7 @@ from conftest import ROOT
 from loopback import Server, hub, serving
 
 from corpus_sql import fetching, ledger
+from corpus_sql.downloading import allowed
 from corpus_sql.errors import ConfigError, CorpusError, DataError
 
 DAY = "2026-10-09"
@@ -246,6 +247,100 @@ def test_nothing_is_left_out_and_nothing_repaired(folder, server):
     assert folder.raw_lines()[1:3] == wrong[1:3]
     assert json.loads(folder.raw_lines()[5])["license_spdx"] == "MIT"
     assert "    1 document that the build will quarantine: license_mismatch" in done.lines()
+
+
+@pytest.mark.parametrize(("only", "fetched"), [((), ["a", "b"]), (("b",), ["b"])])
+def test_some_sources_alone(folder, server, only, fetched):
+    server.files = {"/a.jsonl": jsonl("a"), "/b.jsonl": jsonl("b")}
+    folder.write({name: {"url": f"{server.url}/{name}.jsonl", "format": "jsonl"} for name in "ab"})
+    assert [one.source_id for one in folder.fetch(only=only)] == fetched == list(folder.rows())
+
+
+def test_wrong_arguments(folder):
+    folder.write({"handbook": {"url": "file:///a", "format": "text"}})
+    with pytest.raises(ConfigError) as error:
+        folder.fetch(only=("handbok",))
+    assert problems(error) == ['--source: "handbok" is not in sources\n    Did you mean handbook?']
+    with pytest.raises(ConfigError) as error:
+        folder.fetch(date="09.10.2026")
+    assert problems(error) == ['--date: "09.10.2026" is no date\n    Write it like 2026-10-09.']
+
+
+def test_files_by_a_pattern_in_byte_order(folder):
+    for name in ("b.txt", "B.txt", "sub/a.txt", "with space.txt", "other.md"):
+        path = folder.root / "in" / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(name)
+    folder.write({"s": {"url": f"file://{folder.root}/in/**/*.txt", "format": "text"}})
+    folder.fetch()
+    assert [line["text"] for line in folder.lines()] == ["B.txt", "b.txt", "sub/a.txt", "with space.txt"]
+    folder.write({"s": {"url": f"file://{folder.root}/in/*.csv", "format": "csv"}})
+    with pytest.raises(ConfigError) as error:
+        folder.fetch()
+    assert problems(error) == [f"{folder.config}:6: file://{folder.root}/in/*.csv matches no file"]
+
+
+def test_files_that_are_not_there_or_no_files(folder):
+    (folder.root / "in").mkdir()
+    folder.write({name: {"url": f"file://{folder.root}/{name}", "format": "text"} for name in ("no", "in")})
+    with pytest.raises(DataError) as error:
+        folder.fetch()
+    assert problems(error) == [
+        f"file://{folder.root}/no: there is no such file",
+        f"file://{folder.root}/in: is a folder, not a file\n    Name its files, or a pattern: folder/*.",
+    ]
+
+
+def test_a_row_written_by_hand_before_the_first_fetch(folder, server):
+    """The licence comes from the ledger row; url and class stay as a person wrote them."""
+    server.files["/a.jsonl"] = jsonl("one")
+    folder.ledger.parent.mkdir(parents=True)
+    row = {"source_id": "s", "url": "https://example.org/about", "license_spdx": "MIT", "data_class": "licensed"}
+    folder.ledger.write_text(json.dumps({**row, "retrieved": "2026-01-01", "files": []}) + "\n")
+    recipe = {"url": f"{server.url}/a.jsonl", "format": "jsonl", "license_spdx": None, "data_class": None}
+    folder.write({"s": recipe})
+    folder.fetch()
+    assert folder.lines()[0]["license_spdx"] == "MIT"
+    assert {key: folder.rows()["s"][key] for key in row} == row
+    assert folder.fetch()[0].state == "unchanged"
+
+
+def test_an_imported_source_is_replaced_only_on_request(folder, server):
+    from corpus_sql.importing import import_files
+
+    server.files["/a.jsonl"] = jsonl("fetched")
+    folder.write({"s": {"url": f"{server.url}/a.jsonl", "format": "jsonl"}})
+    (folder.root / "a.txt").write_text("imported")
+    import_files("text", [folder.root / "a.txt"], source="s", config_path=folder.config, license_spdx="CC0-1.0",
+                 data_class="public", fetched_at="2026-01-01")  # fmt: skip
+    with pytest.raises(ConfigError) as error:
+        folder.fetch()
+    assert problems(error) == [
+        f"{folder.config}:6: s is in the ledger already, and was not fetched\n"
+        "    --replace puts what is fetched in its place; the present files stay where they are, as superseded."
+    ]
+    assert folder.fetch(replace=True)[0].state == "replaced"
+    assert [one["path"] for one in folder.rows()["s"]["superseded"]] == ["s/20260101/part-00000.jsonl.zst"]
+
+
+def test_the_command_line(folder, server):
+    server.files["/a.jsonl"] = jsonl("one")
+    folder.write({name: {"url": f"{server.url}/{name}.jsonl", "format": "jsonl"} for name in "ab"})
+
+    def run(*more: str) -> subprocess.CompletedProcess:
+        command = [sys.executable, "-m", "corpus_sql", "fetch", str(folder.config), "--date", DAY, *more]
+        environment = {**os.environ, "PYTHONPATH": str(ROOT)}
+        return subprocess.run(command, env=environment, capture_output=True, text=True)
+
+    done = run("--source", "a", "--max-bytes", "1MB")
+    assert (done.returncode, done.stderr) == (0, "")
+    assert done.stdout.splitlines()[0] == "a: 1 document fetched"
+    done = run()
+    assert (done.returncode, done.stdout) == (1, "a: unchanged, nothing to fetch\n")
+    assert done.stderr == f"error: {server.url}/b.jsonl: answers 404 Not Found\n"
+    server.redirects["/b.jsonl"] = "http://elsewhere.example/"
+    done = run()
+    assert (done.returncode, "refused: redirects to elsewhere.example" in done.stderr) == (2, True)
 
 
 # servers that fail
@@ -480,6 +575,25 @@ def test_no_size():
     assert problems(error) == ['--max-bytes: "much" is no size\n    Write it like 10GB or 800MB.']
 
 
+@pytest.mark.parametrize(
+    ("host", "scheme", "hosts", "may"),
+    [
+        ("example.org", "https", ("example.org",), True),
+        ("EXAMPLE.org:443", "https", ("example.org",), True),
+        ("example.org:443", "http", ("example.org",), False),
+        ("example.org", "https", ("example.org:443",), True),
+        ("example.org:8443", "https", ("example.org",), False),
+        ("a.example.org", "https", ("example.org",), False),
+        ("a.example.org", "https", ("*.example.org",), True),
+        ("example.org", "https", ("*.example.org",), False),
+        ("badexample.org", "https", ("*.example.org",), False),
+        ("example.org@evil.example", "https", ("example.org",), False),
+    ],
+)
+def test_hosts(host, scheme, hosts, may):
+    assert allowed(host, scheme, hosts) is may
+
+
 # the hub
 
 ONE, TWO = "1" * 40, "2" * 40
@@ -536,6 +650,19 @@ def test_a_file_that_is_not_what_the_hub_lists(hub_folder, server):
     assert problems(error) == [
         f"hf://datasets/owner/name@{ONE}/a.jsonl: has the git hash {blob[0]}, the host lists it with {blob[1]}\n"
         "    Nothing of it was kept; fetch it again."
+    ]
+
+
+def test_a_large_file_that_is_not_what_the_hub_lists(hub_folder, server):
+    hub(server, "owner/name", {ONE: {"a.parquet": b"PAR1 listed"}}, {"main": ONE})
+    server.files[f"/datasets/owner/name/resolve/{ONE}/a.parquet"] = b"PAR1 LISTED"
+    hub_folder.write({"s": {"url": "hf://datasets/owner/name/a.parquet", "format": "parquet"}})
+    with pytest.raises(ConfigError) as error:
+        hub_folder.fetch()
+    found, listed = (hashlib.sha256(one).hexdigest() for one in (b"PAR1 LISTED", b"PAR1 listed"))
+    assert problems(error) == [
+        f"hf://datasets/owner/name@{ONE}/a.parquet: has the SHA-256 {found}, the host lists {listed}\n"
+        "    Nothing was replaced."
     ]
 
 

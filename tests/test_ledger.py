@@ -188,14 +188,14 @@ def test_refused(corpus, changes, message):
 def test_a_source_without_a_row_is_refused(corpus):
     assert corpus.write(corpus.row()).complaint("wikis", error=RefusedError) == (
         "wikis: refused: has no row in LEDGER.jsonl\n"
-        "    Did you mean wiki? `corpus-sql import` writes the row of your own data."
+        "    Did you mean wiki? `corpus-sql fetch` writes it by a recipe, `corpus-sql import` for your own data."
     )
 
 
 def test_without_a_ledger_nothing_passes(corpus):
     assert corpus.complaint(error=RefusedError) == (
         "LEDGER.jsonl: there is no ledger\n"
-        "    `corpus-sql import` writes it for your own data; every source needs a row before it is read."
+        "    `corpus-sql fetch` writes it by recipes, `corpus-sql import` for your own data."
     )
 
 
@@ -207,7 +207,7 @@ def test_all_refused_sources_are_named_at_once_with_what_is_malformed_elsewhere(
         "c: refused: the row has no license_spdx\n"
         "    LEDGER.jsonl:3: write the SPDX licence of the source.\n"
         "d: refused: has no row in LEDGER.jsonl\n"
-        "    `corpus-sql import` writes the row of your own data.\n"
+        "    `corpus-sql fetch` writes it by a recipe, `corpus-sql import` for your own data.\n"
         "LEDGER.jsonl:4:2: is not JSON: Expecting property name enclosed in double quotes\n"
         "    Each line is one JSON object."
     )
