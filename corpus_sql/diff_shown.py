@@ -10,7 +10,7 @@ from typing import Any
 from corpus_sql.diffing import Diff
 from corpus_sql.shown import number, table
 
-_CAUSES, _TOTALS, _DOCUMENTS = 30, 30, 20  # rows shown; the Parquet file has all
+_CAUSES, _TOTALS, _EXAMPLES, _DOCUMENTS = 30, 30, 3, 30  # rows shown; the Parquet file has all
 _WIDEST = 40  # characters of an old or new value
 
 
@@ -28,17 +28,12 @@ def human(found: Diff, parquet: Path | None = None) -> Iterator[str]:
         yield from table(("change", "at", "cause", "what", "old", "new", "documents"), rows[:_CAUSES], left=6)
         yield from _more(len(rows), _CAUSES, "causes")
         yield ""
-        shown = []
-        for one in found.changes():
-            shown.append((one["id"], one["change"], one["was"] or "", one["now"] or "", _short_cause(one)))
-            if len(shown) == _DOCUMENTS:
-                break
-        yield from table(
-            ("document", "change", "was", "now", "because of"),
-            [tuple(_cut(str(cell)) if i < 4 else cell for i, cell in enumerate(row)) for row in shown],
-            left=5,
-        )
-        yield from _more(sum(summary["changes"].values()), _DOCUMENTS, "changes")
+        shown = [
+            (one["id"], one["change"], *(_value(one[when] or "") for when in ("was", "now")), _short_cause(one))
+            for one in found.examples(_EXAMPLES)
+        ]
+        yield from table(("for example", "change", "was", "now", "because of"), shown[:_DOCUMENTS], left=5)
+        yield from _more(sum(summary["changes"].values()), min(len(shown), _DOCUMENTS), "changes")
     if summary["dropped_otherwise"]:
         n = sum(one["documents"] for one in summary["dropped_otherwise"])
         yield ""

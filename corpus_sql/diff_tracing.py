@@ -192,7 +192,10 @@ class Tracer:
         if not self._asked("cluster"):
             return
         self.run("insert into targets select q, unnest([root_a, root_b]), 'near_dedup' from facts_of")
-        own = self.facts.below(self._near())
+        # which member stays is no matter here: the first names the cluster whoever stays
+        own = self.facts.below(
+            [one for one in self.facts.closure("near_dedup.clusters") if one.startswith("near_dedup.")]
+        )
         if ("near_dedup" in self.facts.stages("a")) != ("near_dedup" in self.facts.stages("b")):
             own = [self.facts.config("stages")]
         self.run("create or replace table facts as select q, 1 as one from facts_of")
@@ -205,9 +208,6 @@ class Tracer:
             where not exists (from ({self._unlike("targets")}) as unlike where unlike.q = facts_of.q)
             """
         )
-
-    def _near(self) -> list[str]:
-        return [one for one in self.facts.closure("stages.near_dedup") if one.startswith(("near_dedup.", "stages."))]
 
     def _members(self) -> None:
         """Whoever of a cluster or a group is not in both builds alike."""

@@ -45,22 +45,21 @@ class Diff:
         another. `detail` is {"key", "old", "new"}, with several causes {"causes": [...]}; `via` in it is the way from the
         document to what moved it.
         """
-        found = self.connection.execute(
-            "select id, id_before, change, stage, was, now, cause, detail, via from found order by id, change"
-        )
+        yield from self._read("found")
+
+    def examples(self, n: int) -> Iterator[dict[str, Any]]:
+        """Yield the first n changes of each kind and cause."""
+        place = "row_number() over (partition by change, stage, cause, key, old, new order by id)"
+        yield from self._read(f"(from found qualify {place} <= {n})")
+
+    def _read(self, table: str) -> Iterator[dict[str, Any]]:
+        columns = "id, id_before, change, stage, was, now, cause, detail, via"
+        found = self.connection.execute(f"select {columns} from {table} order by id, change")
         while rows := found.fetchmany(10_000):
-            for id, id_before, change, stage, was, now, cause, detail, via in rows:
-                detail = json.loads(detail) | ({"via": via} if via else {})
-                one = {
-                    "id": id,
-                    "change": change,
-                    "stage": stage,
-                    "was": was,
-                    "now": now,
-                    "cause": cause,
-                    "detail": detail,
-                }
-                yield one | ({"id_before": id_before} if id_before not in (None, id) else {})
+            for id, id_before, change, stage, was, now, cause, text, via in rows:
+                detail = json.loads(text) | ({"via": via} if via else {})
+                one = {"id": id, "change": change, "stage": stage, "was": was, "now": now, "cause": cause}
+                yield one | {"detail": detail} | ({"id_before": id_before} if id_before not in (None, id) else {})
 
     def write(self) -> Path:
         """Write the changes as Parquet beside the reports of the later build; return the file.
