@@ -89,7 +89,8 @@ def _hub(recipe: Recipe, repository: Repository, pinned: str | None, sleep: Call
     entries = {one.path: one for one in tree if isinstance(one, hub.hf_api.RepoFile)}
     host = urlsplit(api.endpoint).netloc.lower()
     own = HUB_HOSTS if any(host.endswith(one[1:]) or host == one[2:] for one in HUB_HOSTS) else ()
-    headers = {key: value for key, value in hub.utils.build_hf_headers().items() if key.lower() == "authorization"}
+    headers = hub.utils.build_hf_headers(token=api.token)
+    headers = {key: value for key, value in headers.items() if key.lower() == "authorization"}
     files: dict[str, Wanted] = {}
     for pattern in repository.patterns:
         fitting = re.compile(glob_translate(pattern))

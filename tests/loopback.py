@@ -20,7 +20,8 @@ class Server:
     many bytes of the body; an HTTP status is answered instead (503, or with headers as a tuple: (302, {...})).
 
     ranges: answer requests for a part; tagged: send ETag; length: "true", "none" (until the connection closes),
-    "chunked", or a number to add to the true one. asked: (method, path, Range) of each request.
+    "chunked", or a number to add to the true one. asked: (method, path, Range) of each request; slowly: seconds before
+    each 16 KiB; most_at_once: files that were on their way at the same time.
     """
 
     files: dict[str, bytes] = field(default_factory=dict)
@@ -33,6 +34,8 @@ class Server:
     headers_seen: list[dict[str, str]] = field(default_factory=list)
     sent: int = 0
     slowly: float = 0.0
+    at_once: int = 0
+    most_at_once: int = 0
     port: int = 0
 
     @property
@@ -128,22 +131,32 @@ class _Handler(BaseHTTPRequestHandler):
         if not body:
             return
         cut = part if drop_after is None else part[:drop_after]
+        state.at_once += 1
+        state.most_at_once = max(state.most_at_once, state.at_once)
+        pieces = [cut[at : at + 16384] for at in range(0, len(cut), 16384)]
         try:
-            for at in range(0, len(cut), 16384):
-                piece = cut[at : at + 16384]
-                if state.length == "chunked":
-                    self.wfile.write(b"%x\r\n%s\r\n" % (len(piece), piece))
-                else:
-                    self.wfile.write(piece)
-                state.sent += len(piece)
-                if state.slowly:
-                    threading.Event().wait(state.slowly)
+            for piece in pieces[:-1]:
+                self._piece(piece)
+        except OSError:
+            return
+        finally:
+            state.at_once -= 1  # before the last piece: with it the other side may ask for the next file
+        try:
+            for piece in pieces[-1:]:
+                self._piece(piece)
             if state.length == "chunked" and drop_after is None:
                 self.wfile.write(b"0\r\n\r\n")
         except OSError:
             pass
         if drop_after is not None:
             self.close_connection = True
+
+    def _piece(self, piece: bytes) -> None:
+        state = self.server_state
+        if state.slowly:
+            threading.Event().wait(state.slowly)
+        self.wfile.write(b"%x\r\n%s\r\n" % (len(piece), piece) if state.length == "chunked" else piece)
+        state.sent += len(piece)
 
 
 def hub(server: Server, repository: str, revisions: dict[str, dict[str, bytes]], names: dict[str, str]) -> None:

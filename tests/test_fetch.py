@@ -15,7 +15,7 @@ import zstandard
 from conftest import ROOT
 from loopback import Server, hub, serving
 
-from corpus_sql import fetching, ledger
+from corpus_sql import fetch_source, fetching, ledger
 from corpus_sql.downloading import allowed
 from corpus_sql.errors import ConfigError, CorpusError, DataError
 
@@ -547,6 +547,28 @@ def test_two_at_a_time_on_one_source(folder, server):
 # limits
 
 
+@pytest.mark.parametrize("parallel", [1, 2])
+def test_so_many_sources_at_a_time(folder, server, parallel):
+    server.slowly = 0.02
+    names = ["a", "b", "c", "d"]
+    server.files = {f"/{name}.jsonl": jsonl(size=100_000) for name in names}
+    folder.write({name: {"url": f"{server.url}/{name}.jsonl", "format": "jsonl"} for name in names})
+    folder.fetch(parallel=parallel)
+    assert (server.most_at_once, list(folder.rows())) == (parallel, names)
+
+
+def test_long_downloads_say_how_far_they_are(folder, server, monkeypatch):
+    monkeypatch.setattr(fetch_source, "TELL", 0.0)
+    monkeypatch.setattr(fetch_source, "LONG", 1)
+    server.files["/a.jsonl"] = content = jsonl(size=400_000)
+    folder.write({"s": {"url": f"{server.url}/a.jsonl", "format": "jsonl"}})
+    said, pieces = [], []
+    folder.fetch(say=said.append, advance=pieces.append)
+    assert sum(pieces) == len(content) and len(pieces) > 1
+    assert said[0] == f"s: {pieces[0]} bytes so far"
+    assert said[-1] == f"s: {server.url}/a.jsonl  {len(content)} bytes"
+
+
 def test_the_byte_cap_leaves_out_whole_files_and_says_so(folder, server):
     server.files = {f"/{name}.jsonl": jsonl(name, size=1000) for name in "abc"}
     size = len(server.files["/a.jsonl"])
@@ -674,7 +696,8 @@ def test_the_token_of_the_hub_goes_to_the_hub_alone(hub_folder, server):
             {"s": {"url": "hf://datasets/owner/name@main/a.jsonl", "format": "jsonl", "hosts": [mirror.host]}}
         )
         hub_folder.fetch()
-        assert [("authorization" in seen) for seen in mirror.headers_seen] == [False]
+        assert server.headers_seen[-1]["authorization"] == "Bearer hub-token"
+        assert ["authorization" in seen for seen in mirror.headers_seen] == [False]
 
 
 @pytest.mark.parametrize(
