@@ -19,8 +19,9 @@ from corpus_sql.cli import app
 from corpus_sql.errors import ConfigError
 from corpus_sql.explain import open_build
 from corpus_sql.report_facts import Facts, facts, rules
+from corpus_sql.report_parts import Section
 from corpus_sql.report_problems import percent, problems
-from corpus_sql.report_sections import Section, sections
+from corpus_sql.report_sections import sections
 
 WORDS = (
     "the ferry and its people have been to every harbour of that coast with letters for all who wait there because a "
