@@ -1,4 +1,4 @@
-"""What may have moved between two builds, from their records alone: config keys, models, code, model files, tools, files.
+"""What may have moved between two builds, from their records alone: config, models, code, model files, tools, files.
 
 A cause is a dict {"cause", "key", "old", "new"}. Everything here is about distinct combinations, a handful of them; the
 documents are counted and joined in SQL (diff_tracing).
@@ -96,7 +96,7 @@ class Facts:
         return None if old == new else {"cause": "config", "key": self.spelled(key, lang), "old": old, "new": new}
 
     def value(self, side: str, key: str, lang: str | None = None) -> Any:
-        """Return the value of `table.key` or `key`; a table's language beats the general; null for a rule that is off."""
+        """Return the value of `table.key` or `key`; a language's table beats the general; null for none."""
         table, _, inner = key.rpartition(".")
         values = self.builds[side]["config"]
         if not table:
@@ -111,7 +111,7 @@ class Facts:
         return values.get(inner)
 
     def spelled(self, key: str, lang: str | None) -> str:
-        """Spell a key as the user's file does where that has changed: `gopher.min_n_words` or `gopher.zh.min_n_words`."""
+        """Spell a key as the user's file does where that has changed: `gopher.min_n_words`, `gopher.zh.min_n_words`."""
         table, _, inner = key.rpartition(".")
         if not table or lang is None:
             return key

@@ -53,7 +53,8 @@ def match(connection: duckdb.DuckDBPyConnection, same: list[str]) -> None:
     others = "source_id not in (select source_id from same_sources)"
     for side in ("a", "b"):
         run(
-            f"create table all_{side} as select *, count(*) over (partition by source_id) as lines_in_source from lines_{side} where {others}"
+            f"create table all_{side} as select *, count(*) over (partition by source_id) as lines_in_source from "
+            f"lines_{side} where {others}"
         )
         run(f"create table left_{side} as from all_{side}")
     for name, key, condition in PASSES:

@@ -90,7 +90,8 @@ class Tracer:
             select distinct wanted.q, questions.q
             from wanted
             join questions on questions.kind = wanted.kind and questions.pair = wanted.pair
-                and questions.stage is not distinct from wanted.stage and questions.side is not distinct from wanted.side
+                and questions.stage is not distinct from wanted.stage
+                    and questions.side is not distinct from wanted.side
             where wanted.q is not null and wanted.q <> questions.q
             """
         )
@@ -98,10 +99,11 @@ class Tracer:
         return self._rows("select count(*) from fresh")[0][0]
 
     def _answer(self, facts: str, columns: Iterable[str], say: Callable[..., list[Cause]]) -> None:
-        """Answer the questions of a table `facts` (q and columns): say(*columns) is called once for each combination."""
+        """Answer the questions of a table `facts` (q and columns): say(*columns) once for each combination."""
         names = ", ".join(columns)
         self.run(
-            f"create or replace table combinations as select row_number() over (order by all_) as n, all_ from (select distinct row({names}) as all_ from {facts})"
+            f"create or replace table combinations as select row_number() over (order by all_) as n, all_ from "
+            f"(select distinct row({names}) as all_ from {facts})"
         )
         said = []
         for n, values in self._rows("select n, all_ from combinations order by n"):
@@ -116,23 +118,26 @@ class Tracer:
                 insert into answers
                 select distinct facts.q, said.c, cast([] as varchar[])
                 from {facts} as facts
-                join combinations on combinations.all_ is not distinct from row({", ".join("facts." + name for name in columns)})
+                join combinations on combinations.all_
+                    is not distinct from row({", ".join("facts." + name for name in columns)})
                 join said using (n)
                 where not exists (from answers where answers.q = facts.q and answers.c = said.c)
                 """
             )
 
     def _asked(self, kind: str) -> bool:
-        """Lay out the fresh questions of a kind with both sides of their pairs, as `facts_of`; False when there are none."""
+        """Lay out the fresh questions of a kind with both sides of their pairs, as `facts_of`; False for none."""
         self.run(
-            f"create or replace table facts_of as select fresh.q, fresh.stage, fresh.side, lines.* from fresh join lines using (pair) where kind = '{kind}'"
+            f"create or replace table facts_of as select fresh.q, fresh.stage, fresh.side, lines.* from fresh "
+            f"join lines using (pair) where kind = '{kind}'"
         )
         return bool(self._rows("select count(*) from facts_of")[0][0])
 
     def _lines(self) -> None:
         if self._asked("line"):
             self.run(
-                "create or replace table facts as select q, coalesce(b.source_id, a.source_id) as source, coalesce(b.file, a.file) as file from facts_of"
+                "create or replace table facts as select q, coalesce(b.source_id, a.source_id) as source, "
+                "coalesce(b.file, a.file) as file from facts_of"
             )
             self._answer("facts", ("source", "file"), self.facts.line)
 
@@ -169,7 +174,8 @@ class Tracer:
         self.run(
             """
             create or replace table facts as
-            select q, a.split as was, b.split as now, a.sha256 = b.sha256 as same_text, a.relation_group = b.relation_group as same_group
+            select q, a.split as was, b.split as now, a.sha256 = b.sha256 as same_text,
+                a.relation_group = b.relation_group as same_group
             from facts_of
             """
         )
@@ -180,11 +186,13 @@ class Tracer:
         }
         if "text" in asks:
             self.run(
-                f"insert into wanted select q, case when {RAW_DIFFERS} then 'text' else 'scrub' end, pair, null, null from facts_of where a.sha256 <> b.sha256"
+                f"insert into wanted select q, case when {RAW_DIFFERS} then 'text' else 'scrub' end, pair, null, "
+                f"null from facts_of where a.sha256 <> b.sha256"
             )
         if "group" in asks:
             self.run(
-                "insert into wanted select q, 'group', pair, null, unnest(['a', 'b']) from facts_of where a.relation_group <> b.relation_group"
+                "insert into wanted select q, 'group', pair, null, unnest(['a', 'b']) from facts_of where "
+                "a.relation_group <> b.relation_group"
             )
 
     def _clusters(self) -> None:
@@ -277,16 +285,19 @@ class Tracer:
             return
         self.run("create or replace table asked as from facts_of")
         self.run(
-            "create or replace table facts as select q, case side when 'a' then a.reason else b.reason end as reason, a.file as file_a, b.file as file_b from asked where stage = 'read'"
+            "create or replace table facts as select q, case side when 'a' then a.reason else b.reason end as "
+            "reason, a.file as file_a, b.file as file_b from asked where stage = 'read'"
         )
         self._answer("facts", ("reason", "file_a", "file_b"), self.facts.quarantined)
         self.run(
-            "insert into wanted select q, 'text', pair, null, null from asked where stage = 'read' and a.verdict = b.verdict"
+            "insert into wanted select q, 'text', pair, null, null from asked "
+            "where stage = 'read' and a.verdict = b.verdict"
         )
         here = {side: set(self.facts.stages(side)) for side in ("a", "b")}
         # a stage that the other build has not, or that dropped the document in both: it is a matter of the list
         self.run(
-            "create or replace table facts as select q, stage, side, a.stage is not distinct from b.stage as in_both from asked where stage <> 'read'"
+            "create or replace table facts as select q, stage, side, a.stage is not distinct from b.stage as "
+            "in_both from asked where stage <> 'read'"
         )
         self._answer(
             "facts", ("stage", "side", "in_both"), lambda stage, side, in_both: self._listed(here, stage, side, in_both)
@@ -311,7 +322,8 @@ class Tracer:
                     asked.{side}.id as id, asked.{other}.id as id_other,
                     asked.{side}.lang as lang, asked.{other}.lang as lang_other,
                     not {RAW_DIFFERS.replace("a.", "asked.a.").replace("b.", "asked.b.")} as same_text
-                from asked join {schema}.decisions as decisions on decisions.id = asked.{side}.id and decisions.stage = asked.stage
+                from asked join {schema}.decisions as decisions on decisions.id = asked.{side}.id
+                    and decisions.stage = asked.stage
                 where asked.side = '{side}'
                 """
             )
@@ -319,10 +331,12 @@ class Tracer:
 
     def _rules(self) -> None:
         rules = self._rows(
-            "select distinct stage, side, hit.reason, hit.metric, lang, lang_other, hit.threshold from hits order by all"
+            "select distinct stage, side, hit.reason, hit.metric, lang, lang_other, hit.threshold "
+            "from hits order by all"
         )
         self.run(
-            "create or replace table limits (stage varchar, side varchar, reason varchar, metric varchar, lang varchar, lang_other varchar,"
+            "create or replace table limits (stage varchar, side varchar, reason varchar, metric varchar, lang "
+            "varchar, lang_other varchar,"
             " threshold double, key varchar, other double)"
         )
         for stage, side, reason, metric, lang, lang_other, threshold in rules:
@@ -346,18 +360,24 @@ class Tracer:
             f"""
             create or replace table facts as
             select
-                hits.q, hits.stage, hits.hit.reason as reason, hits.side, limits.key as key, hits.lang as lang, hits.lang_other as lang_other,
+                hits.q, hits.stage, hits.hit.reason as reason, hits.side, limits.key as key, hits.lang as lang,
+                    hits.lang_other as lang_other,
                 hits.same_text as same_text,
                 case when limits.key is not null and others.q is not null
-                    then not coalesce({fires.format(value="others.value", threshold="hits.hit.threshold")}, false) end as by_value,
+                    then not coalesce({fires.format(value="others.value", threshold="hits.hit.threshold")},
+                        false) end as by_value,
                 case when limits.key is not null
-                    then not coalesce({fires.format(value="hits.hit.value", threshold="limits.other")}, false) end as by_threshold,
+                    then not coalesce({fires.format(value="hits.hit.value", threshold="limits.other")},
+                        false) end as by_threshold,
                 case when others.q is not null then others.value is not distinct from hits.hit.value end as same_value,
                 coalesce((select list(relation order by relation) from moved where moved.q = hits.q), []) as moved
             from hits
-            left join limits on limits.stage = hits.stage and limits.side = hits.side and limits.reason = hits.hit.reason
-                and limits.lang is not distinct from hits.lang and limits.lang_other is not distinct from hits.lang_other
-                and limits.threshold is not distinct from hits.hit.threshold and limits.metric is not distinct from hits.hit.metric
+            left join limits on limits.stage = hits.stage and limits.side = hits.side
+                and limits.reason = hits.hit.reason
+                and limits.lang is not distinct from hits.lang
+                    and limits.lang_other is not distinct from hits.lang_other
+                and limits.threshold is not distinct from hits.hit.threshold
+                    and limits.metric is not distinct from hits.hit.metric
             left join others on others.q = hits.q and others.metric = hits.hit.metric
             """
         )
@@ -396,7 +416,8 @@ class Tracer:
                 column = metric if metric != "lang_score" else "score" if name == "language" else metric
                 for side, other in (("a", "after"), ("b", "before")):
                     found = self._rows(
-                        f"select 1 from duckdb_columns() where schema_name = '{other}_measures' and table_name = '{name}' and column_name = '{column}'"
+                        f"select 1 from duckdb_columns() where schema_name = '{other}_measures' and table_name = "
+                        f"'{name}' and column_name = '{column}'"
                     )
                     if found:
                         self.run(
@@ -420,7 +441,8 @@ class Tracer:
                     schema: [
                         row[0]
                         for row in self._rows(
-                            f"select column_name from duckdb_columns() where schema_name = '{schema}_measures' and table_name = '{name}' and column_name <> 'id' order by 1"
+                            f"select column_name from duckdb_columns() where schema_name = '{schema}_measures' "
+                            f"and table_name = '{name}' and column_name <> 'id' order by 1"
                         )
                     ]
                     for schema in ("before", "after")
@@ -434,7 +456,10 @@ class Tracer:
                     insert into moved
                     select distinct both_ids.q, '{relation}'
                     from (
-                        select distinct q, case side when 'a' then id else id_other end as id_a, case side when 'a' then id_other else id end as id_b
+                        select distinct
+                            q,
+                            case side when 'a' then id else id_other end as id_a,
+                            case side when 'a' then id_other else id end as id_b
                         from hits where stage = '{stage}'
                     ) as both_ids
                     join before_measures."{name}" as first on first.id = both_ids.id_a
@@ -447,18 +472,21 @@ class Tracer:
         """A rejection that points at another document rests on that one: is it in both builds alike?"""
         for side, schema in (("a", "before"), ("b", "after")):
             self.run(
-                f"insert into targets select distinct hits.q, lines.pair, hits.stage from hits join lines on lines.{side}.id = hits.hit.witness where hits.side = '{side}'"
+                f"insert into targets select distinct hits.q, lines.pair, hits.stage from hits join lines on "
+                f"lines.{side}.id = hits.hit.witness where hits.side = '{side}'"
             )
             self.run(
                 f"""
                 insert into wanted
-                select distinct hits.q, 'members', unnest([lines.root_a, lines.root_b]), 'near_dedup', unnest(['a', 'b'])
+                select distinct hits.q, 'members', unnest([lines.root_a, lines.root_b]), 'near_dedup',
+                    unnest(['a', 'b'])
                 from hits join lines using (pair)
                 where hits.side = '{side}' and hits.hit.reason = 'near_duplicate'
                     and not exists (from ({self._unlike("targets")}) as unlike where unlike.q = hits.q)
                     and not exists (
                         from {schema}.pairs as pairs
-                        where pairs.kind = 'near' and pairs.a = least(hits.id, hits.hit.witness) and pairs.b = greatest(hits.id, hits.hit.witness)
+                        where pairs.kind = 'near' and pairs.a = least(hits.id, hits.hit.witness)
+                            and pairs.b = greatest(hits.id, hits.hit.witness)
                     )
                 """
             )
@@ -471,9 +499,10 @@ class Tracer:
             select
                 questions.q,
                 case
-                    when kind = 'judged' and side = 'a' then a.id || ': ' || questions.stage || ' ' || coalesce(a.reason, '')
-                    when kind = 'judged' then b.id || ': ' || questions.stage || ' ' || coalesce(b.reason, '')
-                    when kind = 'line' then coalesce(b.id, a.id) || case when a is null then ': added' else ': removed' end
+                    when kind = 'judged' and side = 'a' then a.id || ': ' || concat_ws(' ', questions.stage, a.reason)
+                    when kind = 'judged' then b.id || ': ' || concat_ws(' ', questions.stage, b.reason)
+                    when kind = 'line' then coalesce(b.id, a.id) || case when a is null then ': added'
+                        else ': removed' end
                     when kind in ('text', 'scrub') then b.id || ': text'
                 end as step
             from questions join lines using (pair)
@@ -487,7 +516,8 @@ class Tracer:
                 insert into answers
                 select q, c, min(row(len(way), way))[2]
                 from (
-                    select links.q, answers.c, case when told.step is null then answers.via else list_prepend(told.step, answers.via) end as way
+                    select links.q, answers.c, case when told.step is null then answers.via
+                        else list_prepend(told.step, answers.via) end as way
                     from links
                     join answers on answers.q = links.next
                     join told on told.q = links.next

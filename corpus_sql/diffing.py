@@ -30,7 +30,7 @@ _TABLES = ("decisions", "documents", "quarantine", "files", "pairs", "pii")
 
 @dataclass
 class Diff:
-    """Two builds compared. `summary` is as in `--json`; the connection holds the table `found`, a row for each change."""
+    """Two builds compared. `summary` is as in `--json`; the table `found` has a row for each change."""
 
     before: Path
     after: Path
@@ -42,7 +42,8 @@ class Diff:
         """Yield every change, by id and kind: id, change, stage, was, now, cause, detail.
 
         `id` is the line's id in the later build, or in the earlier where it is gone; `id_before` is there when it was
-        another. `detail` is {"key", "old", "new"}, with several causes {"causes": [...]}; `via` in it is the way from the
+        another. `detail` is {"key", "old", "new"},
+            for several causes {"causes": [...]}; `via` is the way from the
         document to what moved it.
         """
         yield from self._read("found")
@@ -162,7 +163,8 @@ def _open(connection: duckdb.DuckDBPyConnection, facts: Facts, a: Path, b: Path)
         for path in sorted((folder / "_audit" / "measures").glob("*.parquet")):
             run(f'create view {schema}_measures."{path.stem}" as from read_parquet({_quoted(path)})')
         run(
-            f"create view {schema}.shards as select id, source_id, lang, n_chars, sha256, split from read_parquet({_quoted(folder / 'shard-*.parquet')})"
+            f"create view {schema}.shards as select id, source_id, lang, n_chars, sha256, split from "
+            f"read_parquet({_quoted(folder / 'shard-*.parquet')})"
         )
         run(f"create table {schema}.stage_order (stage varchar, seq integer)")
         for seq, stage in enumerate(("read", *facts.stages(side))):
@@ -197,7 +199,8 @@ def _last_resort(connection: duckdb.DuckDBPyConnection, facts: Facts) -> None:
         )
         for cause in facts.everything(above):
             run(
-                "insert into answers select distinct q, cast(? as integer), cast([] as varchar[]) from unanswered where change = ? and stage = ?",
+                "insert into answers select distinct q, cast(? as integer), cast([] as varchar[]) from unanswered "
+                "where change = ? and stage = ?",
                 [facts.number(cause), change, stage],
             )
 
@@ -261,7 +264,8 @@ def _summary(connection: duckdb.DuckDBPyConnection, facts: Facts, a: Path, b: Pa
         select change, stage, cause, key, old, new, count(*) as documents,
             count(*) filter (where change = 'verdict' and now = 'keep') as newly_kept,
             count(*) filter (where change = 'verdict' and was = 'keep') as newly_dropped
-        from found group by change, stage, cause, key, old, new order by documents desc, change, stage, cause, key, old, new
+        from found group by change, stage, cause, key, old, new
+            order by documents desc, change, stage, cause, key, old, new
         """
     )
     for one in causes:

@@ -36,7 +36,7 @@ def prose(name: str, sentences: int = 4) -> str:
 
 
 ZH = "村口的灯笼在春天修好了，大家一边唱歌一边把它搬到了屋后。"
-FR = "Le gardien du phare a écrit dans le livre que la lampe avait brûlé toute la nuit et que personne n'était venu."
+FR = "Le gardien du phare a écrit dans le livre que la lampe avait brûlé la nuit et que personne n'était venu."
 
 
 class Builds:
@@ -241,9 +241,18 @@ def test_the_kept_copy_is_gone(copies):
     detail = {"key": "gopher.min_n_words", "old": N, "new": N + 1}
     chain = detail | {"via": ["s:0: gopher low_n_words"]}
     assert changes(copies.build(near()), copies.build(near(min_n_words=N + 1))) == [
-        {"id": "s:0", "change": "verdict", "stage": "gopher", "was": "keep", "now": "reject low_n_words", "cause": "config", "detail": detail},
-        {"id": "s:1", "change": "cluster", "stage": "near_dedup", "was": "s:0", "now": "s:1", "cause": "config", "detail": chain},
-        {"id": "s:1", "change": "verdict", "stage": "near_dedup", "was": "reject near_duplicate", "now": "keep", "cause": "config", "detail": chain},
+        {
+            "id": "s:0", "change": "verdict", "stage": "gopher", "was": "keep", "now": "reject low_n_words",
+            "cause": "config", "detail": detail,
+        },
+        {
+            "id": "s:1", "change": "cluster", "stage": "near_dedup", "was": "s:0", "now": "s:1",
+            "cause": "config", "detail": chain,
+        },
+        {
+            "id": "s:1", "change": "verdict", "stage": "near_dedup", "was": "reject near_duplicate", "now": "keep",
+            "cause": "config", "detail": chain,
+        },
     ]  # fmt: skip
 
 
@@ -378,8 +387,10 @@ def inputs(tmp_path_factory) -> tuple[Path, Path, dict[str, tuple[str, str]]]:
     """A build before and after several sources have changed, and the SHA-256 of each one's file in both."""
     project = Builds(
         tmp_path_factory.mktemp("inputs"),
-        record=fetched(RECORD, *OLD), url=fetched(URL, *OLD), nameless=fetched(NOTHING, *OLD), place=[prose("one"), prose("two")],
-        rule=[words(30), words(40)], more=[prose("three"), prose("four")], broken=[raw_line(prose("five")), b'{"text": "cut off', raw_line(prose("six"))],
+        record=fetched(RECORD, *OLD), url=fetched(URL, *OLD), nameless=fetched(NOTHING, *OLD),
+        place=[prose("one"), prose("two")],
+        rule=[words(30), words(40)], more=[prose("three"), prose("four")],
+        broken=[raw_line(prose("five")), b'{"text": "cut off', raw_line(prose("six"))],
         gone=[prose("seven")], copy=[prose("seven")],
     )  # fmt: skip
     config = rules(min_n_words=20).replace('["gopher"]', '["gopher", "exact_dedup"]')
@@ -388,8 +399,10 @@ def inputs(tmp_path_factory) -> tuple[Path, Path, dict[str, tuple[str, str]]]:
     before = project.build(config)
     first = project.corpus.rows["more"]["files"]
     for name, lines in {
-        "record": fetched(RECORD, *NEW), "url": fetched(URL, *NEW), "nameless": fetched(NOTHING, *NEW), "place": [prose("one"), prose("edited")],
-        "rule": [words(30), words(10)], "broken": [raw_line(prose("five")), raw_line(prose("whole")), raw_line(prose("six"))], "gone": [prose("eight")],
+        "record": fetched(RECORD, *NEW), "url": fetched(URL, *NEW), "nameless": fetched(NOTHING, *NEW),
+        "place": [prose("one"), prose("edited")],
+        "rule": [words(30), words(10)],
+        "broken": [raw_line(prose("five")), raw_line(prose("whole")), raw_line(prose("six"))], "gone": [prose("eight")],
     }.items():  # fmt: skip
         project.corpus.source(name, lines)
     project.corpus.source("more", [prose("nine")], day="20260203")
