@@ -8,6 +8,7 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
+from functools import cache
 from typing import Any
 
 import jinja2
@@ -38,9 +39,14 @@ class Uses:
     rules: tuple[str, ...]
 
 
+@cache
+def _parse(text: str) -> nodes.Template:
+    return _ENVIRONMENT.parse(text)  # a file of macros is asked for by every model that uses it
+
+
 def uses(model: Model, macros: Mapping[str, str]) -> Uses:
     """Return what a model's template depends on. macros: name of a file in sql/macros -> its text."""
-    tree = _ENVIRONMENT.parse(model.text + "\n" + (model.stream or ""))
+    tree = _parse(model.text + "\n" + (model.stream or ""))
     stage = model.stem if model.folder == "stages" else model.folder
     files = {
         node.template.value
@@ -48,7 +54,7 @@ def uses(model: Model, macros: Mapping[str, str]) -> Uses:
         if isinstance(node.template, nodes.Const)
     }
     called = {node.node.name for node in tree.find_all(nodes.Call) if isinstance(node.node, nodes.Name)}
-    if called & {node.name for node in _ENVIRONMENT.parse(macros.get("hits.sql", "")).find_all(nodes.Macro)}:
+    if called & {node.name for node in _parse(macros.get("hits.sql", "")).find_all(nodes.Macro)}:
         files.add("hits.sql")
     if model.folder == "stages":
         files.add("verdict.sql")
@@ -57,7 +63,7 @@ def uses(model: Model, macros: Mapping[str, str]) -> Uses:
     rules: set[str] = set()
     for name in sorted(files & set(macros)):
         digest.update(macros[name].encode())
-        keys |= set(_keys(_ENVIRONMENT.parse(macros[name]), stage))
+        keys |= set(_keys(_parse(macros[name]), stage))
     for call in tree.find_all(nodes.Call):
         if isinstance(call.node, nodes.Name) and call.node.name in ("low", "high") and _constant(call):
             rules.add(f"{stage}.{'min' if call.node.name == 'low' else 'max'}_{_constant(call)}")
