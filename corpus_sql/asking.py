@@ -59,7 +59,8 @@ def prompt(build: Path, format: str = "table") -> None:
         names = [
             row[0]
             for row in connection.execute(
-                "select case schema_name when 'main' then '' else schema_name || '.' end || view_name from duckdb_views() where not internal order by 1"
+                "select case schema_name when 'main' then '' else schema_name || '.' end || view_name "
+                "from duckdb_views() where not internal order by 1"
             ).fetchall()
         ]
     interactive = sys.stdin.isatty()

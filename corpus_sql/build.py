@@ -190,7 +190,8 @@ def settings(config: Config) -> tuple[dict[str, Any], list[str]]:
         items = protected_items(files, table["ngram"], table["min_tokens"])
         if short := [item.id for item in items if item.status == "unprotected"]:
             notices.append(
-                f"{len(short)} of {len(items)} protected items have fewer than {table['min_tokens']} tokens and are not looked for: {', '.join(short)}"
+                f"{len(short)} of {len(items)} protected items have fewer than {table['min_tokens']} tokens "
+                f"and are not looked for: {', '.join(short)}"
             )
     return found, notices
 
@@ -301,9 +302,8 @@ def _make(project: Project, gate: ledger.Gate, engine: DuckDB, steps: list[Step]
         for name, n in rows.items():
             by_name[name].rows = n
         read = by_name["read.documents"]
-        report.line(
-            f"ran     read: {read.rows:,} documents in {report.seconds['read']:.1f} s{'' if read.why == NEW else ', ' + read.why}"
-        )
+        why = "" if read.why == NEW else f", {read.why}"
+        report.line(f"ran     read: {read.rows:,} documents in {report.seconds['read']:.1f} s{why}")
     else:
         report.line("reused  read")
     if by_name["read.unread_files"].why:
@@ -402,7 +402,8 @@ def _make_one(project: Project, engine: DuckDB, step: Step, documents: int, repo
 def _check_stage(engine: DuckDB, one: Compiled, rows: int) -> None:
     """A stage says one thing of each document that entered it: no more rows, no fewer, none twice."""
     ((distinct, wrong),) = engine.values(
-        f"select count(distinct id), count(*) filter (where verdict not in ('keep', 'reject', 'quarantine')) from {one.name}"
+        "select count(distinct id), count(*) filter (where verdict not in ('keep', 'reject', 'quarantine')) "
+        f"from {one.name}"
     )
     if distinct != rows or wrong:
         raise ModelError(

@@ -14,7 +14,10 @@ from corpus_sql.errors import CorpusError
 
 app = typer.Typer(
     name="corpus-sql",
-    help="A pretraining corpus that explains itself: raw JSONL in, ordered Parquet shards out, every line asked about in SQL.",
+    help=(
+        "A pretraining corpus that explains itself: raw JSONL in, ordered Parquet shards out, "
+        "every line asked about in SQL."
+    ),
     no_args_is_help=True,
     add_completion=False,
     pretty_exceptions_enable=False,
@@ -118,7 +121,9 @@ def import_(
     id_field: Annotated[str, typer.Option(metavar="NAME", help="the field that holds the upstream's own id")] = "id",
     split_paragraphs: Annotated[
         int | None,
-        typer.Option(metavar="CHARS", help="split longer texts by paragraphs, into documents of their own", show_default=False),
+        typer.Option(
+            metavar="CHARS", help="split longer texts by paragraphs, into documents of their own", show_default=False
+        ),
     ] = None,
     replace: Annotated[
         bool, typer.Option("--replace", help="let them take the place of the source's earlier files")
@@ -126,7 +131,7 @@ def import_(
 ) -> None:
     """Turn your own files into raw files and a ledger row.
 
-    Example: corpus-sql import jsonl notes.jsonl --source notes --config corpus.toml --license CC-BY-4.0 --data-class public
+    Example: corpus-sql import jsonl notes.jsonl --source notes --config corpus.toml --license MIT --data-class public
     """
     from corpus_sql import importing
 
@@ -153,16 +158,23 @@ def import_(
 def fetch(
     config: ConfigPath,
     source: Annotated[
-        list[str] | None, typer.Option(metavar="ID", help="fetch this source alone; may be given again", show_default=False)
+        list[str] | None,
+        typer.Option(metavar="ID", help="fetch this source alone; may be given again", show_default=False),
     ] = None,
     parallel: Annotated[int, typer.Option(min=1, help="how many sources at a time")] = 4,
     max_bytes: Annotated[
-        str | None, typer.Option(metavar="SIZE", help="of each source, leave out the files beyond, such as 10GB", show_default=False)
+        str | None,
+        typer.Option(
+            metavar="SIZE", help="of each source, leave out the files beyond, such as 10GB", show_default=False
+        ),
     ] = None,
     date: Annotated[
-        str | None, typer.Option(metavar="YYYY-MM-DD", help="the date of the fetch; today by default", show_default=False)
+        str | None,
+        typer.Option(metavar="YYYY-MM-DD", help="the date of the fetch; today by default", show_default=False),
     ] = None,
-    replace: Annotated[bool, typer.Option("--replace", help="fetch again, and let what is there now take its place")] = False,
+    replace: Annotated[
+        bool, typer.Option("--replace", help="fetch again, and let what is there now take its place")
+    ] = False,
 ) -> None:
     """Download the sources that have a recipe, as raw files and ledger rows.
 
@@ -272,7 +284,9 @@ def sql(
 def diff(
     before: Annotated[Path, typer.Argument(metavar="BUILD", help="the earlier version folder", show_default=False)],
     after: Annotated[Path, typer.Argument(metavar="BUILD", help="the later version folder", show_default=False)],
-    note: Annotated[bool, typer.Option("--note", help="write CHANGES.md beside the reports of the later build")] = False,
+    note: Annotated[
+        bool, typer.Option("--note", help="write CHANGES.md beside the reports of the later build")
+    ] = False,
     as_json: AsJson = False,
 ) -> None:
     """Say what changed between two builds, document by document, and why.
@@ -316,11 +330,18 @@ def verify(build: BuildPath, as_json: AsJson = False) -> None:
 @app.command()
 def sample(
     build: BuildPath,
-    kind: Annotated[str, typer.Option(metavar="KIND", help="stratified, near-threshold, reservoir or by-reason")] = "stratified",
-    rule: Annotated[str | None, typer.Option(metavar="REASON", help="the rule of near-threshold; one reason of by-reason", show_default=False)] = None,
+    kind: Annotated[
+        str, typer.Option(metavar="KIND", help="stratified, near-threshold, reservoir or by-reason")
+    ] = "stratified",
+    rule: Annotated[
+        str | None,
+        typer.Option(metavar="REASON", help="the rule of near-threshold; one reason of by-reason", show_default=False),
+    ] = None,
     n: Annotated[int, typer.Option("--n", min=1, help="how many documents; of each side, of each reason")] = 20,
     seed: Annotated[int, typer.Option(help="another seed draws others")] = 0,
-    format: Annotated[str, typer.Option(metavar="table|jsonl", help="jsonl: whole texts, one document a line")] = "table",
+    format: Annotated[
+        str, typer.Option(metavar="table|jsonl", help="jsonl: whole texts, one document a line")
+    ] = "table",
 ) -> None:
     """Draw documents to read, and save their ids beside the reports.
 

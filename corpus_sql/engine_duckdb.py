@@ -102,10 +102,11 @@ class DuckDB:
 
     def register(self, udf: Udf) -> None:
         """Make a marked function callable from SQL; its result is checked against its declared type."""
+        where = f"UDF {udf.name} ({Path(udf.file).name})"
         try:
             expected = self._arrow_type(udf.returns)
         except duckdb.Error as error:
-            raise ModelError(Problem(f"UDF {udf.name} ({Path(udf.file).name})", f"returns {udf.returns}: {_first_line(error)}")) from error
+            raise ModelError(Problem(where, f"returns {udf.returns}: {_first_line(error)}")) from error
 
         def call(*columns: pa.ChunkedArray | pa.Array) -> pa.Array:
             arrays = [c.combine_chunks() if isinstance(c, pa.ChunkedArray) else c for c in columns]
@@ -135,7 +136,7 @@ class DuckDB:
         except duckdb.Error as error:
             raise ModelError(
                 Problem(
-                    f"UDF {udf.name} ({Path(udf.file).name})",
+                    where,
                     _first_line(error),
                     "Give it a name and types that the engine knows and does not use itself.",
                 )
@@ -208,7 +209,8 @@ class DuckDB:
 
     def schema(self, sql: str) -> pa.Schema:
         """Return the Arrow schema of a query without running it."""
-        return self._guard(lambda: self._cursor().sql(f"select * from ({sql}) as nothing limit 0").to_arrow_table()).schema
+        nothing = f"select * from ({sql}) as nothing limit 0"
+        return self._guard(lambda: self._cursor().sql(nothing).to_arrow_table()).schema
 
     def export(self, sql: str, columns: tuple[tuple[str, str], ...], order: str, path: Path) -> None:
         """Write a query's rows to one Parquet file, in the order given, with the declared columns and types."""
@@ -281,7 +283,7 @@ class DuckDB:
             raise self._told(error) from error
 
     def _told(self, error: Exception) -> CorpusError:
-        """Say what an error of the engine means: a full disk, a damaged work file, too little memory, or a wrong query."""
+        """Say what an error of the engine means: full disk, damaged work file, too little memory, or wrong query."""
         text = _first_line(error)
         if any(sign in text for sign in _DAMAGE):
             return DamagedWorkFile(

@@ -74,7 +74,8 @@ def reconciliation(folder: Path) -> list[tuple]:
     """Return (stage, entered, kept, rejected, quarantined, blank) over all sources, in the order of the stages."""
     with open_build(folder) as connection:
         return connection.execute(
-            "select stage, entered, kept, rejected, quarantined, blank from reconciliation where source_id is null order by seq"
+            "select stage, entered, kept, rejected, quarantined, blank from reconciliation "
+            "where source_id is null order by seq"
         ).fetchall()
 
 

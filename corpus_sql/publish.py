@@ -109,7 +109,8 @@ def write_folder(
                 source = f"select * from {step.name}" if step.name in stored else step.compiled.sql
                 if name in LONG:
                     shape = typed(source, step.compiled.model.columns)
-                    _write(spool.in_id_order(engine, shape, LONG[name], spill), audit / f"{name}.parquet", engine, shape)
+                    batches = spool.in_id_order(engine, shape, LONG[name], spill)
+                    _write(batches, audit / f"{name}.parquet", engine, shape)
                 else:
                     engine.export(source, step.compiled.model.columns, order, audit / f"{name}.parquet")
             coverage = {}
@@ -180,7 +181,8 @@ def finish(config: Config, written: Written, final: Path, *, replace: bool, repo
                 Problem(
                     str(final),
                     f"the version {config.version} is there already, and {why}",
-                    "Give the build another version in the config, or let it take the place of the old one with --replace.",
+                    "Give the build another version in the config, or let it take the place of the old one with "
+                    "--replace.",
                 )
             )
     publish(written.building, final)
@@ -197,7 +199,11 @@ group by lang order by documents desc, lang
 
 def _hashes(engine: DuckDB, file: Path | None) -> dict[str, str]:
     """The hash chain: over all documents, and over those kept; with a file, the kept ones' hashes go there."""
-    unique = "select content_hash64 from (select distinct content_hash64 from {}) as hashes order by content_hash64 < 0, content_hash64"
+    # the hashes are bit views of unsigned ones: those below zero are the large ones
+    unique = (
+        "select content_hash64 from (select distinct content_hash64 from {}) as hashes "
+        "order by content_hash64 < 0, content_hash64"
+    )
     everything = "measures.content"
     kept = "(select content_hash64 from measures.content join outputs.kept using (id)) as kept"
     return {
@@ -262,7 +268,7 @@ def _build_json(
 
 
 def _relation(project: Project, step: Step) -> dict[str, Any]:
-    """What a relation was made from, apart as far as two builds may differ in it: template, config keys, code, tools."""
+    """What a relation was made from, one entry for each thing that two builds may differ in."""
     if step.compiled is None:
         return {**step.made_from, "layer": "reader"}
     used = uses(step.compiled.model, project.macros)
@@ -329,4 +335,3 @@ def _check_disk(engine: DuckDB, folder: Path) -> None:
     if free < chars // 3:
         what = f"{free / 2**20:.1f} MiB free, about {chars / 3 / 2**20:.1f} MiB needed for the shards"
         raise DataError(Problem(str(folder), what, "Free some disk and run again; what was measured is kept."))
-

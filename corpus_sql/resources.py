@@ -1,7 +1,8 @@
 """Files that a UDF reads besides its arguments, named in SQL by their content.
 
 A model file or a protected set is registered by its path and gets a key, its SHA-256. The key stands in the SQL as a
-literal, so compiled SQL names no machine's path, and a changed file changes the fingerprint of every model that uses it.
+literal, so compiled SQL names no machine's path, and a changed file changes the fingerprint of every model that uses
+it.
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
 """Put rows with long texts into the order of their ids without holding them.
 
-An engine's ORDER BY carries the whole row through its sort: 1.2 GB of texts did not sort within 512 MB. Here the order is
-worked out over ids and lengths alone; the rows stream by once, each into its stretch of the order in one file, and come
-back stretch by stretch.
+An engine's ORDER BY carries the whole row through its sort: 1.2 GB of texts did not sort within 512 MB. Here the order
+is worked out over ids and lengths alone; the rows stream by once, each into its stretch of the order in one file, and
+come back stretch by stretch.
 """
 
 from __future__ import annotations
@@ -31,7 +31,8 @@ def in_id_order(engine: DuckDB, sql: str, keys: str, file: Path) -> Iterator[pa.
     sizes = [batch.column(0).to_numpy() for batch in engine.rows(f"select size from ({keys}) as keys order by place")]
     ends = np.cumsum(np.concatenate(sizes)) if sizes else np.zeros(0, np.int64)
     of_place = (ends - 1) // STRETCH_BYTES if len(ends) else ends  # place -> its stretch
-    rows = engine.rows(f"select keys.place as place, model.* from (\n{sql}\n) as model join ({keys}) as keys using (id)")
+    placed = f"select keys.place as place, model.* from (\n{sql}\n) as model join ({keys}) as keys using (id)"
+    rows = engine.rows(placed)
     try:
         yield from _sorted(rows, of_place, file)
     finally:

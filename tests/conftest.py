@@ -71,8 +71,9 @@ class Corpus:
             path.write_bytes(content)
             files.append({"path": name, "sha256": hashlib.sha256(content).hexdigest(), "bytes": len(content)})
         self.rows[source_id] = {
-            "source_id": source_id, "url": "https://example.org", "license_spdx": "CC0-1.0", "data_class": "self-written",
-            "retrieved": "2026-01-02", "revision": None, "reviewer": None, "files": files,
+            "source_id": source_id, "url": "https://example.org", "license_spdx": "CC0-1.0",
+            "data_class": "self-written", "retrieved": "2026-01-02", "revision": None, "reviewer": None,
+            "files": files,
         }  # fmt: skip
         ledger = self.folder / "artifacts" / "corpus" / "LEDGER.jsonl"
         ledger.write_text("".join(json.dumps(row) + "\n" for row in self.rows.values()))

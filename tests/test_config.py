@@ -29,6 +29,7 @@ def _whole_text() -> str:
     """The built-in layer: default.toml, and the language profiles where they stand in a file of their own."""
     return "\n".join(path.read_text("utf-8") for path in (DEFAULT, DEFAULT.with_name("profiles.toml")) if path.exists())
 
+
 SMALL = """\
 dataset = "demo"
 version = "v1"
@@ -356,8 +357,7 @@ ONE_MISTAKE = {
     "no language": ("[lang]\nkeep = []", "corpus.toml:6: [lang] keep: is empty"),
     "und as a language": (
         '[lang]\nkeep = ["zh", "und"]',
-        'corpus.toml:6: [lang] keep: "und" is not a language\n'
-        '    Write undetermined = "keep" to keep those documents.',
+        'corpus.toml:6: [lang] keep: "und" is not a language\n    Write undetermined = "keep" to keep those documents.',
     ),
     "all languages and one": (
         '[lang]\nkeep = ["*", "zh"]',

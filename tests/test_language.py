@@ -624,7 +624,7 @@ def test_the_measure_is_one_row_for_each_document(tmp_path):
         null_handling="special",
     )
     db.execute("create schema read")
-    db.execute("create table read.documents (id varchar, \"text\" varchar)")
+    db.execute('create table read.documents (id varchar, "text" varchar)')
     db.execute("insert into read.documents values ('s:0', '汉字'), ('s:1', '12')")
     rows = db.sql(Compiler(project, {"language_model": "script"}).compile(model).sql)
     assert [(name, str(kind)) for name, kind in zip(rows.columns, rows.types, strict=True)] == list(model.columns)

@@ -262,7 +262,7 @@ def test_planted_duplicates_are_found_as_all_pairs_would(corpus: Corpus) -> None
     assert [row[0] for row in found] == expected
 
 
-ALL_PAIRS = """-- all_near: one row per document with the near duplicate it is paired with among all documents, for the test.
+ALL_PAIRS = """-- all_near: one row per document with the near duplicate it is paired with among all documents.
 --
 -- column: id VARCHAR | the document
 -- column: a VARCHAR | the smaller of the pair

@@ -18,7 +18,14 @@ from corpus_sql.model import BUILDS  # noqa: E402
 from corpus_sql.project import Project, builtin, open_project  # noqa: E402
 from corpus_sql.publish import EXPORTS  # noqa: E402
 
-ARROW = {"string": "VARCHAR", "large_string": "VARCHAR", "int64": "BIGINT", "int32": "INTEGER", "binary": "BLOB", "bool": "BOOLEAN"}
+ARROW = {
+    "string": "VARCHAR",
+    "large_string": "VARCHAR",
+    "int64": "BIGINT",
+    "int32": "INTEGER",
+    "binary": "BLOB",
+    "bool": "BOOLEAN",
+}
 SHAPES = {
     "documents": raw.DOCUMENTS,
     "quarantine": raw.QUARANTINE,

@@ -53,7 +53,7 @@ def test_the_picture_is_what_a_person_sees(demo):
 
 
 def test_the_path_from_own_data_to_a_corpus(tmp_path):
-    text = "The old lighthouse keeper wrote down the weather of every day, and he kept the pages in a box that nobody opened. "
+    text = "The old lighthouse keeper wrote down the weather, and he kept the pages in a box that nobody ever opened. "
     notes = [{"text": f"{text}{n} boats came in, to be counted. " + text[: 20 + n]} for n in range(3)]
     (tmp_path / "notes.jsonl").write_text("".join(json.dumps(note) + "\n" for note in notes))
     (block,) = [one for one in snippets(README) if "corpus-sql init mycorpus" in one.code]
@@ -74,7 +74,5 @@ def test_the_rule_that_it_shows_works(demo):
     )
     (demo / "loud.toml").write_text(config + "\n[shouting]\nmax_exclamations = 0\n", "utf-8")
     run("corpus-sql run loud.toml", demo)
-    query = "select reason, count(*) > 0 as found from decisions where stage = 'shouting' and verdict = 'reject' group by all"
-    assert run(f'corpus-sql sql artifacts/corpus/demo/v2 "{query}" --format csv', demo) == (
-        "reason,found\nhigh_exclamations,true\n"
-    )
+    query = "select distinct reason from decisions where stage = 'shouting' and verdict = 'reject'"
+    assert run(f'corpus-sql sql artifacts/corpus/demo/v2 "{query}" --format csv', demo) == "reason\nhigh_exclamations\n"
