@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import random
+import re
 
 import pytest
 from conftest import Corpus, raw_line
@@ -91,12 +92,31 @@ CASES = {
 }  # fmt: skip
 
 
-@pytest.mark.parametrize(("lines", "expected_pairs", "expected_groups"), CASES.values(), ids=list(CASES))
-def test_edges_and_groups(corpus: Corpus, lines: list, expected_pairs: list, expected_groups: list):
-    corpus.source("s", lines)
+def own(n: int, line: bytes) -> bytes:
+    """A line of case n, as the source c<n> has it: ids of its own, words of its own."""
+    fields = json.loads(line.replace(b'"s:', f'"c{n}:'.encode()))
+    return json.dumps(fields | {"text": re.sub(r"\w+", lambda word: f"{word[0]}q{n}", fields["text"])}).encode()
+
+
+@pytest.fixture(scope="module")
+def cases(tmp_path_factory: pytest.TempPathFactory) -> Corpus:
+    """All cases in one build, each as a source."""
+    corpus = Corpus(tmp_path_factory.mktemp("cases"))
+    for n, (lines, *_) in enumerate(CASES.values()):
+        corpus.source(f"c{n}", [own(n, line) for line in lines])
     corpus.run('stages = ["exact_dedup", "near_dedup"]')
-    assert pairs(corpus) == expected_pairs
-    assert groups(corpus) == {f"s:{k}": name for k, name in enumerate(expected_groups) if name}
+    return corpus
+
+
+@pytest.mark.parametrize("n", range(len(CASES)), ids=list(CASES))
+def test_edges_and_groups(cases: Corpus, n: int):
+    _, expected_pairs, expected_groups = list(CASES.values())[n]
+    found = [tuple(value.replace(f"c{n}:", "s:") for value in pair) for pair in pairs(cases) if f"c{n}:" in pair[0]]
+    assert found == expected_pairs
+    found = {
+        id.replace(f"c{n}:", "s:"): name.replace(f"c{n}:", "s:") for id, name in groups(cases).items() if f"c{n}:" in id
+    }
+    assert found == {f"s:{k}": name for k, name in enumerate(expected_groups) if name}
 
 
 def test_a_removed_document_keeps_its_edges(corpus: Corpus):
