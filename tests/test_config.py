@@ -240,9 +240,14 @@ ONE_MISTAKE = {
         "corpus.toml:5: [near-dedup]: there is no stage and no table of this name\n    Did you mean near_dedup?",
     ),
     "a key of a later release": (
+        '[split]\nquotas = ["lang"]',
+        "corpus.toml:6: [split] quotas: is not a known key\n"
+        "    Known are: against, method, salt, stratify, test, train, val_permille, validation.",
+    ),
+    "strata for a split by texts": (
         '[split]\nstratify = ["lang"]',
-        "corpus.toml:6: [split] stratify: is not a known key\n"
-        "    Known are: method, salt, test, train, val_permille, validation.",
+        "corpus.toml:6: [split] stratify: is for groups, but method is content_hash\n"
+        '    Write method = "group_hash", or leave stratify out.',
     ),
     "a language by its English name": (
         "[gopher.english]\nmin_n_words = 3",
@@ -452,7 +457,7 @@ sources = ["A"]
 
 [near_dedup]   # 近似重复
 num_perm = 100
-against = "v0"
+witness = "v0"
 
 [gopher.zh]
 min_n_words = 10
@@ -467,8 +472,8 @@ max_n_words = 5
         "beginning with a letter or digit\n"
         "corpus.toml:6: [near_dedup] num_perm: num_perm = 100 is not a multiple of bands = 16\n"
         "    Each band takes num_perm / bands values.\n"
-        "corpus.toml:7: [near_dedup] against: is not a known key\n"
-        "    Known are: bands, jaccard_threshold, keep, max_bucket, num_perm, shingle.\n"
+        "corpus.toml:7: [near_dedup] witness: is not a known key\n"
+        "    Known are: against, bands, jaccard_threshold, keep, max_bucket, num_perm, shingle.\n"
         "corpus.toml:10: [gopher.zh] min_n_words: min_n_words = 10 is more than max_n_words = 5 for zh\n"
         "    No document would pass.\n"
         "corpus.toml: dataset: is missing\n"
