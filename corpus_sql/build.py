@@ -7,7 +7,7 @@ import json
 import os
 import shutil
 from collections.abc import Callable, Mapping
-from contextlib import ExitStack
+from contextlib import ExitStack, closing
 from dataclasses import dataclass, field
 from functools import cache
 from pathlib import Path
@@ -118,7 +118,7 @@ def _run(
     report: Report,
 ) -> Outcome:
     config = project.config
-    with _closing(DuckDB(config.work / f"{config.dataset}.duckdb", **options)) as engine:
+    with closing(DuckDB(config.work / f"{config.dataset}.duckdb", **options)) as engine:
         steps, notices = make_plan(project, gate, engine, cache)
         for notice in notices:
             report.line(notice)
@@ -132,7 +132,7 @@ def _run(
             report.line(notice)
         notices += told
         written = write_folder(project, config, engine, steps, emit=emit, report=report, notices=notices)
-        status = finish(config, written, final, replace=replace, report=report, project=project)
+        status = finish(config, written, final, replace=replace)
         return Outcome(status, final, steps, written, estimate, notices)
 
 
@@ -154,17 +154,6 @@ def memory_bytes(text: str) -> int:
             )
         )
     return size
-
-
-class _closing:
-    def __init__(self, engine: DuckDB):
-        self.engine = engine
-
-    def __enter__(self) -> DuckDB:
-        return self.engine
-
-    def __exit__(self, *_: object) -> None:
-        self.engine.close()
 
 
 def settings(config: Config) -> tuple[dict[str, Any], list[str]]:
@@ -413,10 +402,3 @@ def _check_stage(engine: DuckDB, one: Compiled, rows: int) -> None:
                 "A stage returns each document of {{ input }} once.",
             )
         )
-
-
-def tool_versions(engine: DuckDB, project: Project, steps: list[Step]) -> Mapping[str, str]:
-    """Return the versions of all tools that any relation of the build depends on."""
-    return dict(
-        sorted({name: version for step in steps for name, version in step.made_from.get("tools", {}).items()}.items())
-    )

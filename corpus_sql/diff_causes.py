@@ -294,7 +294,7 @@ class Facts:
                 else:
                     found += language + ([cause] if (cause := self.config(key, lang)) else [])
             if by_value:
-                found += language if language_says else self._values(moved, same_text, lang)
+                found += language if language_says else self._values(moved, lang)
                 input_too = not same_text
             return _unique(found), input_too
         local = [
@@ -311,10 +311,10 @@ class Facts:
                 [one for one in local if one not in still and one not in moved], lang, rules=key is not None
             )
         if moved or same_value is False:
-            found += self._values(moved, same_text, lang)
+            found += self._values(moved, lang)
         return _unique(found + language), not same_text
 
-    def _values(self, moved: list[str], same_text: bool, lang: str | None) -> list[Cause]:
+    def _values(self, moved: list[str], lang: str | None) -> list[Cause]:
         """What moved the measures of a document, besides its text."""
         return self.below(sorted({one for name in moved for one in self.closure(name)}), lang)
 

@@ -126,14 +126,6 @@ def diff(a: Path, b: Path) -> Diff:
     return Diff(a, b, _summary(connection, facts, a, b), connection, spill)
 
 
-def release_note(a: Path, b: Path) -> str:
-    """Return CHANGES.md of build b with its predecessor a, in Markdown."""
-    from corpus_sql import diff_shown
-
-    with diff(a, b) as found:
-        return diff_shown.note(found)
-
-
 def write_note(found: Diff) -> Path:
     """Write CHANGES.md beside the reports of the later build; return the file."""
     from corpus_sql import diff_shown

@@ -226,11 +226,6 @@ class DuckDB:
                 ) from error
             raise
 
-    def forget(self, name: str) -> None:
-        """Drop a relation that is no longer of use."""
-        with self._transaction():
-            self._drop(name)
-
     def close(self) -> None:
         self.connection.close()
 

@@ -193,7 +193,7 @@ class _ParquetParts:
 
     def add(self, batch: pa.RecordBatch) -> None:
         start = 0
-        for row, size in enumerate(shards._row_bytes(batch)):
+        for row, size in enumerate(shards.row_bytes(batch)):
             full = self.file_bytes and self.file_bytes + size > self.part_bytes
             if full or (self.group_bytes and self.group_bytes + size > shards.ROW_GROUP_BYTES):
                 self.waiting.append(batch.slice(start, row - start))
@@ -214,7 +214,7 @@ class _ParquetParts:
                 self.shape,
                 compression="zstd",
                 compression_level=3,
-                use_dictionary=shards._DICTIONARY,
+                use_dictionary=shards.DICTIONARY,
                 version="2.6",
                 data_page_version="1.0",
             )

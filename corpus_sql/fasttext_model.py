@@ -125,7 +125,7 @@ def load(path: Path) -> FastTextModel:
         return FastTextModel(path, labels, kind + ", read by fasttext-wheel", None)
     settings = np.array([minn, maxn, bucket, n_words, n_pruned], np.int64)
     tree = _tree(counts[n_words:])
-    lexicon = _lexicon(words, n_words)
+    lexicon = _lexicon(words)
     ngrams = _ngram_rows(pruned, bucket if n_pruned > 0 else 0)
     kernel = tuple(frozen(a) for a in (settings, *lexicon, *ngrams, table, *tree, output))
     return FastTextModel(path, labels, kind, kernel)
@@ -170,7 +170,7 @@ def _decode(file: _File, codes: np.ndarray, rows: int, columns: int, part: str) 
     return values
 
 
-def _lexicon(words: list[bytes], n_words: int) -> tuple[np.ndarray, ...]:
+def _lexicon(words: list[bytes]) -> tuple[np.ndarray, ...]:
     """Return the dictionary as an open-addressing table: slots (word number or -1), bytes, and where each word starts.
 
     Of equal words the last wins, as in fastText's loading loop. Labels are in it too: they are found and then dropped.

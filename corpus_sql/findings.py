@@ -6,7 +6,6 @@ from collections.abc import Iterator, Sequence
 from dataclasses import asdict, dataclass, field
 from typing import Any
 
-LAYERS = ("files", "sources", "training")
 OK, NOTICE, ERROR, UNCHECKED = "ok", "notice", "error", "not checked"
 EXAMPLES = 3  # rows that a finding shows of those it counts
 

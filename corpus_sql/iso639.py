@@ -81,7 +81,7 @@ LID_176 = {
 }
 
 # ISO 639-3: the three-letter form of each two-letter code, where the two stand for one thing
-_THREE_LETTERS = dict(
+THREE_LETTERS = dict(
     pair.split(":")
     for pair in """
     aar:aa abk:ab ave:ae afr:af aka:ak amh:am arg:an ara:ar asm:as ava:av aym:ay aze:az bak:ba bel:be bul:bg bis:bi
@@ -155,4 +155,4 @@ def two_letters(label: str) -> str:
         return LID_176[code]
     if code in ISO_639_1:
         return code
-    return _THREE_LETTERS.get(code) or _MACRO_LANGUAGE.get(code) or _RENAMED.get(code) or UNDETERMINED
+    return THREE_LETTERS.get(code) or _MACRO_LANGUAGE.get(code) or _RENAMED.get(code) or UNDETERMINED

@@ -25,7 +25,7 @@ from corpus_sql.oscar import metadata_name, sums_name, text_name
 
 LEVEL = 6  # of gzip; 9 takes twice as long for a hundredth less
 _PENDING = 1 << 20  # compressed bytes held before they go to the file: no file stays open, however many languages
-_ISO_639_3 = {two: three for three, two in iso639._THREE_LETTERS.items()}
+_ISO_639_3 = {two: three for three, two in iso639.THREE_LETTERS.items()}
 
 
 class Written(NamedTuple):

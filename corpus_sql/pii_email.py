@@ -60,7 +60,7 @@ def find_emails(text: str, folded: bytes) -> list[tuple[int, int]]:
         for match in plain.finditer(folded):
             at = match.end(1)
             start = _local(text, folded, match.start(1), at, match.group(2) is None)
-            end = _domain(text, folded, at + 1, match.end())
+            end = _domain(folded, at + 1, match.end())
             if start is not None and end is not None:
                 spans.append((_unquoted(folded, start, end), end))
     if not rare.search(folded):
@@ -116,7 +116,7 @@ def _local(text: str, folded: bytes, first: int, at: int, idn: bool) -> int | No
 _HAN_END = re.compile(r"@.*?\.([^\W\d_]+)(?!\.?\w)")
 
 
-def _domain(text: str, folded: bytes, start: int, end: int) -> int | None:
+def _domain(folded: bytes, start: int, end: int) -> int | None:
     """Return where the domain ends, or None if it is a version, a file name or a call."""
     domain = folded[start:end]
     if domain[:1] == b"[":

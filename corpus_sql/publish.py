@@ -42,8 +42,6 @@ EXPORTS = {
     "expansions": "parent, start_char, child",
     "pii": "id, start_char",
 }
-
-
 # those with long texts are put into the order of their ids by a spool; each with its ids, places and sizes
 LONG = {"documents": spool.DOCUMENTS, "rejected": spool.DOCUMENTS, "quarantine": spool.QUARANTINE}
 
@@ -155,7 +153,7 @@ def write_folder(
     return written
 
 
-def finish(config: Config, written: Written, final: Path, *, replace: bool, report: Report, project: Project) -> str:
+def finish(config: Config, written: Written, final: Path, *, replace: bool) -> str:
     """Give the building folder its name, unless a version of that name is there: the same stays, another is refused."""
     if written.building is None:
         return "hashes"

@@ -19,7 +19,8 @@ from corpus_sql.resources import sha256_file
 
 ROW_GROUP_BYTES = 63 << 20  # the contract's 64 MiB, less 1 MiB for page headers and statistics
 _FIXED_BYTES = 4 * 7 + 4 + 32 + 8 + 4  # lengths of the seven strings, n_chars, sha256, minhash_cluster, pii_redactions
-_DICTIONARY = ["source_id", "license_spdx", "lang", "split"]
+# the columns that are written as dictionaries
+DICTIONARY = ["source_id", "license_spdx", "lang", "split"]
 _TYPES = {"string": pa.string(), "int32": pa.int32(), "int64": pa.int64(), "fixed_size_binary[32]": pa.binary(32)}
 _WRITERS = 2  # shards compressed at once
 _WAITING = 3  # row groups that may wait for a writer: at most 3 x 64 MiB besides the one being cut
@@ -27,6 +28,8 @@ _WAITING = 3  # row groups that may wait for a writer: at most 3 x 64 MiB beside
 
 @dataclass(frozen=True)
 class Shard:
+    """One file that was written: its name, the SHA-256 of its bytes in hex, and its rows."""
+
     name: str
     sha256: str
     rows: int
@@ -68,7 +71,7 @@ def write_shards(
                     shape,
                     compression="zstd",
                     compression_level=3,
-                    use_dictionary=_DICTIONARY,
+                    use_dictionary=DICTIONARY,
                     version="2.6",
                     data_page_version="1.0",
                 )
@@ -100,7 +103,7 @@ def write_shards(
 
         for batch in batches:
             previous = _check_order(batch, previous)
-            sizes = _row_bytes(batch)
+            sizes = row_bytes(batch)
             start = 0
             for row in range(batch.num_rows):
                 full = in_shard == shard_rows
@@ -133,7 +136,8 @@ def write_shards(
     return found
 
 
-def _row_bytes(batch: pa.RecordBatch) -> list[int]:
+def row_bytes(batch: pa.RecordBatch) -> list[int]:
+    """Return the bytes of each row before compression, by which row groups are cut: the same however it is batched."""
     lengths = None
     for column in batch.columns:
         if pa.types.is_string(column.type) or pa.types.is_large_string(column.type):

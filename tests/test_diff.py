@@ -13,7 +13,7 @@ import pytest
 from conftest import Corpus, raw_line, shared
 from typer.testing import CliRunner
 
-from corpus_sql import build, diffing
+from corpus_sql import build, diff_shown, diffing
 from corpus_sql.cli import app
 from corpus_sql.engine_duckdb import DuckDB
 from corpus_sql.errors import ConfigError
@@ -708,7 +708,8 @@ def test_the_table_of_equal_builds(two):
 
 
 def test_the_release_note(two):
-    note = diffing.release_note(*two)
+    with diffing.diff(*two) as found:
+        note = diff_shown.note(found)
     assert note.startswith(f"# t {two[1].name}: changes since {two[0].name}\n\nDocuments by change: 1 verdict.\n")
     assert "| verdict: dropped now | gopher | config | gopher.min_n_words | 10 | 20 | 1 |" in note
     assert "| documents | 7 | 6 | -1 (-14.3 %) |" in note

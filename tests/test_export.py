@@ -251,9 +251,7 @@ def test_parquet_parts_are_cut_by_the_bytes_of_their_rows(build, tmp_path):
     assert names == [f"train-{n:05d}-of-{len(names):05d}.parquet" for n in range(len(names))] and len(names) > 3
     found = [pq.read_table(tmp_path / "out" / name) for name in names]
     assert pa.concat_tables(found).to_pylist() == [row for row in rows(build) if row["split"] == "train"]
-    sizes = [
-        sum(exporting.shards._row_bytes(batch)) for table in found for batch in table.combine_chunks().to_batches()
-    ]
+    sizes = [sum(exporting.shards.row_bytes(batch)) for table in found for batch in table.combine_chunks().to_batches()]
     assert all(size <= 600 or table.num_rows == 1 for size, table in zip(sizes, found, strict=True))
 
 

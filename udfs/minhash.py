@@ -106,19 +106,6 @@ def minhash_bands(signatures: pa.Array, bands: pa.Array) -> pa.Array:
     return pa.ListArray.from_arrays(pa.array(ends), pa.array(out), mask=_mask(signatures))
 
 
-@udf(args=("VARCHAR", "INTEGER"), returns="BIGINT[]", requires=("numba", "numpy"))
-def minhash_shingles(texts: pa.Array, shingle: pa.Array) -> pa.Array:
-    """Return the distinct shingles of each text as 64-bit hashes (bit views), sorted ascending."""
-    width = _setting(shingle, 1)
-    parts, sizes = [np.zeros(0, np.int64)], [np.zeros(1, np.int64)]
-    for found in hashes(texts):
-        shingles, offsets = distinct(found, width)
-        parts.append(sort_each(shingles, offsets))
-        sizes.append(np.diff(offsets))
-    bounds = pa.array(np.cumsum(np.concatenate(sizes)), pa.int32())
-    return pa.ListArray.from_arrays(bounds, pa.array(np.concatenate(parts)), mask=_mask(texts))
-
-
 @stream_udf(returns=tuple((field.name, "BIGINT") for field in _COMPONENTS), requires=("numba", "numpy"))
 def minhash_components(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
     """From edges (a BIGINT, b BIGINT), numbers from 0, make (row_index, root) of each number that was met.
