@@ -1,4 +1,4 @@
-"""Where compiled kernels are kept between runs.
+"""Where compiled kernels, and the tables they look things up in, are kept between runs.
 
 numba asks only whether a kernel's own file has changed, not whether a kernel it calls from another file has. So the
 folder is named by the content of all files that hold kernels: a changed one starts an empty folder.
@@ -9,7 +9,15 @@ from __future__ import annotations
 import hashlib
 import os
 import tempfile
+import unicodedata
+import zipfile
+from collections.abc import Callable, Sequence
+from contextlib import suppress
 from pathlib import Path
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    import numpy as np
 
 
 def choose() -> None:
@@ -22,6 +30,27 @@ def is_empty() -> bool:
     """Return whether nothing has been compiled yet, so that the first use will take a while."""
     folder = Path(os.environ.get("NUMBA_CACHE_DIR", ""))
     return not folder.is_dir() or not any(folder.rglob("*.nbi"))
+
+
+def kept(source: str, make: Callable[[], Sequence[np.ndarray]]) -> list[np.ndarray]:
+    """Return the tables that `make` computes from Python's Unicode data, from the folder where an earlier run put them.
+
+    source: the file that `make` stands in. Its content and the Unicode version name the file, so that neither an edit
+    nor another Python finds old tables. A file that cannot be read or written is done without.
+    """
+    import numpy as np  # here, for the command line says its help without it
+
+    content = hashlib.sha256(Path(source).read_bytes()).hexdigest()[:16]
+    path = Path(os.environ["NUMBA_CACHE_DIR"]) / f"{Path(source).stem}-{unicodedata.unidata_version}-{content}.npz"
+    with suppress(OSError, EOFError, ValueError, KeyError, zipfile.BadZipFile), np.load(path, allow_pickle=False) as found:
+        return [found[f"arr_{i}"] for i in range(len(found.files))]
+    made = list(make())
+    with suppress(OSError):
+        path.parent.mkdir(parents=True, exist_ok=True)
+        with tempfile.NamedTemporaryFile(dir=path.parent, delete=False) as file:
+            np.savez(file, *made)
+        os.replace(file.name, path)
+    return made
 
 
 def _sources() -> str:

@@ -29,6 +29,7 @@ import unicodedata
 import numpy as np
 import pyarrow as pa
 
+from corpus_sql import kernel_cache
 from corpus_sql.arrays import utf8_buffers
 from corpus_sql.text_kernels import (
     BULLET,
@@ -78,6 +79,11 @@ def fold(char: str) -> str:
 @functools.cache
 def tables() -> tuple[np.ndarray, np.ndarray]:
     """Return (classes uint8[0x110000], folded int32[0x110000]): the kernel's flags, and `fold`, of every code point."""
+    classes, folded = kernel_cache.kept(__file__, _tables)
+    return classes, folded
+
+
+def _tables() -> tuple[np.ndarray, np.ndarray]:
     classes = np.zeros(0x110000, np.uint8)
     folded = np.arange(0x110000, dtype=np.int32)
     for code in (*range(0xD800), *range(0xE000, 0x20000), *range(0xE0000, 0xE0200)):

@@ -26,6 +26,7 @@ import numpy as np
 import pyarrow as pa
 from numba import njit
 
+from corpus_sql import kernel_cache
 from corpus_sql.arrays import utf8_buffers
 
 SEED = 0xCBF29CE484222325  # the FNV-1a offset basis
@@ -129,7 +130,11 @@ def gram_hash(joined: bytes) -> int:
 
 @functools.cache
 def tables() -> Tables:
-    """Return the tables for this Python's Unicode version; takes about 0.3 s, once per process."""
+    """Return the tables for this Python's Unicode version."""
+    return Tables(*kernel_cache.kept(__file__, _tables))
+
+
+def _tables() -> Tables:
     nfkc, nfkd = functools.partial(unicodedata.normalize, "NFKC"), functools.partial(unicodedata.normalize, "NFKD")
     combining = unicodedata.combining
     seconds = _seconds()

@@ -12,6 +12,7 @@ from functools import cache
 import numba
 import numpy as np
 
+from corpus_sql import kernel_cache
 from corpus_sql.iso639 import UNDETERMINED
 
 # How names of letters begin, ISO 15924 code, and the language where one language has the script nearly to itself on the
@@ -68,6 +69,12 @@ _LAST = 0x40000  # no letter is assigned beyond plane 3
 @cache
 def letter_table() -> np.ndarray:
     """Return uint8[0x40000]: 0 for a code point that is no letter, else 1 + its place in CODES."""
+    (table,) = kernel_cache.kept(__file__, lambda: [_letters()])
+    table.flags.writeable = False
+    return table
+
+
+def _letters() -> np.ndarray:
     places = {begin: 1 + CODES.index(code) for begin, code, _ in SCRIPTS}
     table = np.zeros(_LAST, np.uint8)
     for point in range(_LAST):
@@ -76,7 +83,6 @@ def letter_table() -> np.ndarray:
             name = unicodedata.name(char, "").removeprefix("HALFWIDTH ").removeprefix("FULLWIDTH ")
             begin = name.split(" ", 1)[0] if not name.startswith("KATAKANA-HIRAGANA") else "KATAKANA-HIRAGANA"
             table[point] = places.get(begin, len(CODES))
-    table.flags.writeable = False
     return table
 
 
