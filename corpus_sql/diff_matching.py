@@ -8,6 +8,8 @@ from __future__ import annotations
 
 import duckdb
 
+from corpus_sql.report_queries import query
+
 # (name, key, condition). A key is matched within a source, lines of equal key one after the other; a.n and b.n are the
 # numbers of lines with the key in all of the source. A url that several documents of a source share names none of them.
 # Last, a line at the old place that bears no other name, in a source of as many lines, was edited or repaired.
@@ -50,11 +52,10 @@ def match(connection: duckdb.DuckDBPyConnection, same: list[str]) -> None:
     for source in same:
         run("insert into same_sources values (?)", [source])
     run("create table matches (a varchar, b varchar, how varchar)")
-    others = "source_id not in (select source_id from same_sources)"
     for side in ("a", "b"):
         run(
             f"create table all_{side} as select *, count(*) over (partition by source_id) as lines_in_source from "
-            f"lines_{side} where {others}"
+            f"lines_{side} where source_id not in (select source_id from same_sources)"
         )
         run(f"create table left_{side} as from all_{side}")
     for name, key, condition in PASSES:
@@ -77,28 +78,7 @@ def match(connection: duckdb.DuckDBPyConnection, same: list[str]) -> None:
             run(f"delete from left_{side} where id in (select {side} from matched)")
     run("insert into matches select id, null, null from left_a")
     run("insert into matches select null, id, null from left_b")
-    run(
-        f"""
-        create table paired as
-        select row_number() over () as pair, *
-        from (
-            select
-                case when a.id is not null then a end as a,
-                case when b.id is not null then b end as b,
-                case when a.id is not null and b.id is not null then 'file' end as how
-            from (from lines_a where not ({others})) as a
-            full join (from lines_b where not ({others})) as b on a.id = b.id
-            union all
-            select
-                case when was.id is not null then was end as a,
-                case when now.id is not null then now end as b,
-                matches.how
-            from matches
-            left join (select * exclude (lines_in_source) from all_a) as was on was.id = matches.a
-            left join (select * exclude (lines_in_source) from all_b) as now on now.id = matches.b
-        ) as everything
-        """
-    )
+    run(f"create table paired as {query('diff_paired')}")
     for name in ("all_a", "all_b", "left_a", "left_b", "lines_a", "lines_b"):
         run(f"drop table {name}")
     for side in ("a", "b"):
@@ -109,15 +89,4 @@ def match(connection: duckdb.DuckDBPyConnection, same: list[str]) -> None:
             where {side}.id in (select {side}.root from paired where {side}.root <> {side}.id)
             """
         )
-    run(
-        """
-        create view lines as
-        select
-            paired.*,
-            coalesce(roots_a.pair, case when paired.a.root = paired.a.id then paired.pair end) as root_a,
-            coalesce(roots_b.pair, case when paired.b.root = paired.b.id then paired.pair end) as root_b
-        from paired
-        left join roots_a on roots_a.id = paired.a.root
-        left join roots_b on roots_b.id = paired.b.root
-        """
-    )
+    run(f"create view lines as {query('diff_pairs')}")

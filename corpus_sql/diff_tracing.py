@@ -14,9 +14,8 @@ from collections.abc import Callable, Iterable
 import duckdb
 
 from corpus_sql.diff_causes import Cause, Facts
+from corpus_sql.report_queries import query
 
-# two texts before the scrub differ
-RAW_DIFFERS = "(a.content is distinct from b.content or a.raw_chars is distinct from b.raw_chars)"
 _MOST_ROUNDS = 100  # a chain is no longer than the stages are many, unless a build is damaged
 
 
@@ -30,26 +29,20 @@ class Tracer:
         self.run("create table answers (q bigint, c integer, via varchar[])")
         self.run("create table wanted (q bigint, kind varchar, pair bigint, stage varchar, side varchar)")
         self.run("create table targets (q bigint, pair bigint, stage varchar)")
+        # whether two texts before the scrub differ; whether a rule fires at a value
+        self.run(
+            "create macro raw_differs(x, y) as "
+            "(x.content is distinct from y.content or x.raw_chars is distinct from y.raw_chars)"
+        )
+        self.run(
+            "create macro fires(reason, value, threshold) as "
+            "case when reason like 'low!_%' escape '!' then value < threshold else value > threshold end"
+        )
+        self.run(f"create view unlike as {query('diff_unlike')}")
 
     def trace(self) -> None:
         """Answer the questions that `changes` asks."""
-        self.run(
-            """
-            insert into wanted
-            select
-                null,
-                case
-                    when change in ('added', 'removed') then 'line'
-                    when change = 'verdict' then 'judged'
-                    when change = 'text' and stage = 'pii' then 'scrub'
-                    else change
-                end,
-                pair,
-                case when change = 'verdict' then stage end,
-                side
-            from changes
-            """
-        )
+        self.run(f"insert into wanted {query('diff_asked')}")
         for _ in range(_MOST_ROUNDS):
             if not self._ask():
                 break
@@ -68,33 +61,9 @@ class Tracer:
 
     def _ask(self) -> int:
         """Number what is wanted and new, and tie it to who asked; returns how many are new."""
-        self.run(
-            """
-            create or replace table fresh as
-            select
-                (select count(*) from questions) + row_number() over (order by kind, pair, stage, side) as q, *
-            from (
-                select distinct kind, pair, stage, side from wanted
-                where not exists (
-                    from questions as old
-                    where old.kind = wanted.kind and old.pair = wanted.pair
-                        and old.stage is not distinct from wanted.stage and old.side is not distinct from wanted.side
-                )
-            )
-            """
-        )
+        self.run(f"create or replace table fresh as {query('diff_fresh')}")
         self.run("insert into questions from fresh")
-        self.run(
-            """
-            insert into links
-            select distinct wanted.q, questions.q
-            from wanted
-            join questions on questions.kind = wanted.kind and questions.pair = wanted.pair
-                and questions.stage is not distinct from wanted.stage
-                    and questions.side is not distinct from wanted.side
-            where wanted.q is not null and wanted.q <> questions.q
-            """
-        )
+        self.run(f"insert into links {query('diff_links')}")
         self.run("delete from wanted")
         return self._rows("select count(*) from fresh")[0][0]
 
@@ -149,23 +118,7 @@ class Tracer:
     def _scrubs(self) -> None:
         if not self._asked("scrub"):
             return
-        self.run(
-            """
-            create or replace table facts as
-            with spans as (
-                select q, kind, start_char, end_char, 1 as n from facts_of join before.pii on pii.id = facts_of.a.id
-                union all
-                select q, kind, start_char, end_char, -1 as n from facts_of join after.pii on pii.id = facts_of.b.id
-            ),
-            other as (select q, kind from spans group by q, kind, start_char, end_char having sum(n) <> 0)
-            select
-                facts_of.q,
-                coalesce((select list(distinct kind order by kind) from other where other.q = facts_of.q), []) as kinds,
-                a.file as file_a,
-                b.file as file_b
-            from facts_of
-            """
-        )
+        self.run(f"create or replace table facts as {query('diff_scrubs')}")
         self._answer("facts", ("kinds", "file_a", "file_b"), self.facts.scrubbed)
 
     def _splits(self) -> None:
@@ -186,8 +139,8 @@ class Tracer:
         }
         if "text" in asks:
             self.run(
-                f"insert into wanted select q, case when {RAW_DIFFERS} then 'text' else 'scrub' end, pair, null, "
-                f"null from facts_of where a.sha256 <> b.sha256"
+                "insert into wanted select q, case when raw_differs(a, b) then 'text' else 'scrub' end, pair, null, "
+                "null from facts_of where a.sha256 <> b.sha256"
             )
         if "group" in asks:
             self.run(
@@ -209,12 +162,8 @@ class Tracer:
         self.run("create or replace table facts as select q, 1 as one from facts_of")
         self._answer("facts", ("one",), lambda _: own)
         self.run(
-            f"""
-            insert into wanted
-            select q, 'members', unnest([root_a, root_b]), 'near_dedup', unnest(['a', 'b'])
-            from facts_of
-            where not exists (from ({self._unlike("targets")}) as unlike where unlike.q = facts_of.q)
-            """
+            "insert into wanted select q, 'members', unnest([root_a, root_b]), 'near_dedup', unnest(['a', 'b']) "
+            "from facts_of where not exists (from unlike where unlike.q = facts_of.q)"
         )
 
     def _members(self) -> None:
@@ -235,49 +184,9 @@ class Tracer:
                     """
                 )
 
-    def _unlike(self, targets: str) -> str:
-        """The targets that enter their stage in one build only, or with another text, and what to ask of each."""
-        return f"""
-            select
-                targets.q,
-                case
-                    when a is null or b is null then 'line'
-                    when a.verdict = 'quarantine' and a.seq = 0 or b.verdict = 'quarantine' and b.seq = 0 then 'judged'
-                    when entered_a <> entered_b then 'judged'
-                    else 'text'
-                end as kind,
-                targets.pair,
-                case
-                    when a is null or b is null then null
-                    when a.verdict = 'quarantine' and a.seq = 0 or b.verdict = 'quarantine' and b.seq = 0 then 'read'
-                    when entered_a and not entered_b then b.stage
-                    when entered_b and not entered_a then a.stage
-                end as stage,
-                case
-                    when a is null then 'b'
-                    when b is null then 'a'
-                    when a.verdict = 'quarantine' and a.seq = 0 then 'a'
-                    when b.verdict = 'quarantine' and b.seq = 0 then 'b'
-                    when entered_a and not entered_b then 'b'
-                    when entered_b and not entered_a then 'a'
-                end as side
-            from (
-                select
-                    targets.q, targets.pair, lines.a, lines.b,
-                    coalesce(lines.a.seq >= first.seq, false) as entered_a,
-                    coalesce(lines.b.seq >= second.seq, false) as entered_b
-                from {targets} as targets
-                join lines using (pair)
-                left join before.stage_order as first on first.stage = targets.stage
-                left join after.stage_order as second on second.stage = targets.stage
-            ) as targets
-            where a is null or b is null or entered_a <> entered_b
-                or ({RAW_DIFFERS} and (a.verdict <> 'quarantine' or b.verdict <> 'quarantine'))
-        """
-
     def _resolve(self) -> None:
         """Turn targets that are not in both builds alike into questions."""
-        self.run(f"insert into wanted select q, kind, pair, stage, side from ({self._unlike('targets')})")
+        self.run("insert into wanted from unlike")
         self.run("delete from targets")
 
     def _judged(self) -> None:
@@ -303,31 +212,12 @@ class Tracer:
             "facts", ("stage", "side", "in_both"), lambda stage, side, in_both: self._listed(here, stage, side, in_both)
         )
         self.run("delete from asked where stage = 'read' or exists (from answers where answers.q = asked.q)")
-        self._hits()
+        self.run(f"create or replace table hits as {query('diff_hits')}")
         self._rules()
 
     def _listed(self, here: dict[str, set[str]], stage: str, side: str, in_both: bool) -> list[Cause]:
         other = here["b" if side == "a" else "a"]
         return [self.facts.config("stages")] if (stage not in other or in_both) and self.facts.config("stages") else []
-
-    def _hits(self) -> None:
-        """The rules that fired, with what the other build knows of the same document."""
-        sides = []
-        for side, schema in (("a", "before"), ("b", "after")):
-            other = "b" if side == "a" else "a"
-            sides.append(
-                f"""
-                select
-                    asked.q, asked.pair, asked.stage, asked.side, unnest(decisions.hits) as hit,
-                    asked.{side}.id as id, asked.{other}.id as id_other,
-                    asked.{side}.lang as lang, asked.{other}.lang as lang_other,
-                    not {RAW_DIFFERS.replace("a.", "asked.a.").replace("b.", "asked.b.")} as same_text
-                from asked join {schema}.decisions as decisions on decisions.id = asked.{side}.id
-                    and decisions.stage = asked.stage
-                where asked.side = '{side}'
-                """
-            )
-        self.run(f"create or replace table hits as {' union all '.join(sides)}")
 
     def _rules(self) -> None:
         rules = self._rows(
@@ -353,34 +243,7 @@ class Tracer:
             )
         self._values({(stage, metric) for stage, _, _, metric, *_ in rules if metric})
         self._moved({stage for stage, *_ in rules})
-        fires = (
-            "case when limits.reason like 'low!_%' escape '!' then {value} < {threshold} else {value} > {threshold} end"
-        )
-        self.run(
-            f"""
-            create or replace table facts as
-            select
-                hits.q, hits.stage, hits.hit.reason as reason, hits.side, limits.key as key, hits.lang as lang,
-                    hits.lang_other as lang_other,
-                hits.same_text as same_text,
-                case when limits.key is not null and others.q is not null
-                    then not coalesce({fires.format(value="others.value", threshold="hits.hit.threshold")},
-                        false) end as by_value,
-                case when limits.key is not null
-                    then not coalesce({fires.format(value="hits.hit.value", threshold="limits.other")},
-                        false) end as by_threshold,
-                case when others.q is not null then others.value is not distinct from hits.hit.value end as same_value,
-                coalesce((select list(relation order by relation) from moved where moved.q = hits.q), []) as moved
-            from hits
-            left join limits on limits.stage = hits.stage and limits.side = hits.side
-                and limits.reason = hits.hit.reason
-                and limits.lang is not distinct from hits.lang
-                    and limits.lang_other is not distinct from hits.lang_other
-                and limits.threshold is not distinct from hits.hit.threshold
-                    and limits.metric is not distinct from hits.hit.metric
-            left join others on others.q = hits.q and others.metric = hits.hit.metric
-            """
-        )
+        self.run(f"create or replace table facts as {query('diff_rules')}")
         columns = (
             "stage",
             "reason",
@@ -470,61 +333,18 @@ class Tracer:
 
     def _witnesses(self) -> None:
         """A rejection that points at another document rests on that one: is it in both builds alike?"""
-        for side, schema in (("a", "before"), ("b", "after")):
+        for side in ("a", "b"):
             self.run(
                 f"insert into targets select distinct hits.q, lines.pair, hits.stage from hits join lines on "
                 f"lines.{side}.id = hits.hit.witness where hits.side = '{side}'"
             )
-            self.run(
-                f"""
-                insert into wanted
-                select distinct hits.q, 'members', unnest([lines.root_a, lines.root_b]), 'near_dedup',
-                    unnest(['a', 'b'])
-                from hits join lines using (pair)
-                where hits.side = '{side}' and hits.hit.reason = 'near_duplicate'
-                    and not exists (from ({self._unlike("targets")}) as unlike where unlike.q = hits.q)
-                    and not exists (
-                        from {schema}.pairs as pairs
-                        where pairs.kind = 'near' and pairs.a = least(hits.id, hits.hit.witness)
-                            and pairs.b = greatest(hits.id, hits.hit.witness)
-                    )
-                """
-            )
+        self.run(f"insert into wanted {query('diff_witnesses')}")
 
     def _propagate(self) -> None:
         """Hand every answer on to the questions that rest on it, with the way it came."""
-        self.run(
-            """
-            create table told as
-            select
-                questions.q,
-                case
-                    when kind = 'judged' and side = 'a' then a.id || ': ' || concat_ws(' ', questions.stage, a.reason)
-                    when kind = 'judged' then b.id || ': ' || concat_ws(' ', questions.stage, b.reason)
-                    when kind = 'line' then coalesce(b.id, a.id) || case when a is null then ': added'
-                        else ': removed' end
-                    when kind in ('text', 'scrub') then b.id || ': text'
-                end as step
-            from questions join lines using (pair)
-            where questions.q in (select next from links)
-            """
-        )
+        self.run(f"create table steps as {query('diff_steps')}")
         for _ in range(_MOST_ROUNDS):
             before = self._rows("select count(*) from answers")[0][0]
-            self.run(
-                """
-                insert into answers
-                select q, c, min(row(len(way), way))[2]
-                from (
-                    select links.q, answers.c, case when told.step is null then answers.via
-                        else list_prepend(told.step, answers.via) end as way
-                    from links
-                    join answers on answers.q = links.next
-                    join told on told.q = links.next
-                    where not exists (from answers as old where old.q = links.q and old.c = answers.c)
-                )
-                group by q, c
-                """
-            )
+            self.run(f"insert into answers {query('diff_handed_on')}")
             if self._rows("select count(*) from answers")[0][0] == before:
                 break

@@ -21,7 +21,7 @@ from corpus_sql.diff_matching import match
 from corpus_sql.diff_tracing import Tracer
 from corpus_sql.errors import ConfigError, Problem
 from corpus_sql.files import write
-from corpus_sql.project import builtin
+from corpus_sql.report_queries import query
 
 CHANGES = ("added", "removed", "verdict", "text", "split", "cluster")
 _MEMORY = "2GB"
@@ -42,8 +42,7 @@ class Diff:
         """Yield every change, by id and kind: id, change, stage, was, now, cause, detail.
 
         `id` is the line's id in the later build, or in the earlier where it is gone; `id_before` is there when it was
-        another. `detail` is {"key", "old", "new"},
-            for several causes {"causes": [...]}; `via` is the way from the
+        another. `detail` is {"key", "old", "new"}, for several causes {"causes": [...]}; `via` is the way from the
         document to what moved it.
         """
         yield from self._read("found")
@@ -119,7 +118,7 @@ def diff(a: Path, b: Path) -> Diff:
     connection.execute("set preserve_insertion_order = false")
     _open(connection, facts, a, b)
     match(connection, facts.same_sources())
-    connection.execute(f"create table changes as {_sql('diff_changes')}")
+    connection.execute(f"create table changes as {query('diff_changes')}")
     Tracer(connection, facts).trace()
     _last_resort(connection, facts)
     _found(connection, facts)
@@ -140,10 +139,6 @@ def _label(a: Path, b: Path) -> str:
     return a.name if a.parent == b.parent else f"{a.parent.name}-{a.name}"
 
 
-def _sql(name: str) -> str:
-    return (builtin() / "sql" / "reports" / f"{name}.sql").read_text("utf-8")
-
-
 def _open(connection: duckdb.DuckDBPyConnection, facts: Facts, a: Path, b: Path) -> None:
     """Lay each build out as views in a schema of its own, `before` and `after`, and its lines as a table."""
     run = connection.execute
@@ -162,7 +157,7 @@ def _open(connection: duckdb.DuckDBPyConnection, facts: Facts, a: Path, b: Path)
         for seq, stage in enumerate(("read", *facts.stages(side))):
             run(f"insert into {schema}.stage_order values (?, ?)", [stage, seq])
         run(f"set schema = '{schema}'")
-        run(f"create table main.lines_{side} as {_sql('diff_lines')}")
+        run(f"create table main.lines_{side} as {query('diff_lines')}")
         run("set schema = 'main'")
 
 
@@ -215,30 +210,7 @@ def _found(connection: duckdb.DuckDBPyConnection, facts: Facts) -> None:
         parts = [_json(detail.get(part)) if "key" in detail else None for part in ("old", "new")]
         key = detail.get("key") or "; ".join(one["key"] for one in causes)
         run("insert into spelled values (?, ?, ?, ?, ?, ?)", [list(cs), cause, key, *parts, _json(detail)])
-    run(
-        """
-        create table found as
-        select
-            coalesce(b.id, a.id) as id,
-            a.id as id_before,
-            coalesce(b.source_id, a.source_id) as source_id,
-            coalesce(b.lang, a.lang) as lang,
-            changes.change as change,
-            changes.stage as stage,
-            changes.was as was,
-            changes.now as now,
-            spelled.cause as cause,
-            spelled.key as key,
-            spelled.old as old,
-            spelled.new as new,
-            reasons.via as via,
-            spelled.detail as detail
-        from changes
-        join lines using (pair)
-        left join reasons on reasons.q = changes.q
-        join spelled on spelled.cs = coalesce(reasons.cs, cast([] as integer[]))
-        """
-    )
+    run(f"create table found as {query('diff_found')}")
 
 
 _ORDER = ("input", "config", "model", "udf", "model_file", "tool")
@@ -251,15 +223,7 @@ def _summary(connection: duckdb.DuckDBPyConnection, facts: Facts, a: Path, b: Pa
         return [dict(zip(names, row, strict=True)) for row in found.fetchall()]
 
     counts = dict(connection.execute("select change, count(*) from found group by all").fetchall())
-    causes = rows(
-        """
-        select change, stage, cause, key, old, new, count(*) as documents,
-            count(*) filter (where change = 'verdict' and now = 'keep') as newly_kept,
-            count(*) filter (where change = 'verdict' and was = 'keep') as newly_dropped
-        from found group by change, stage, cause, key, old, new
-            order by documents desc, change, stage, cause, key, old, new
-        """
-    )
+    causes = rows(query("diff_causes"))
     for one in causes:
         one["old"], one["new"] = (None if one[part] is None else json.loads(one[part]) for part in ("old", "new"))
     rebuilt, reused = [], []
@@ -270,8 +234,8 @@ def _summary(connection: duckdb.DuckDBPyConnection, facts: Facts, a: Path, b: Pa
         "after": _build(facts, "b", b),
         "changes": {change: counts.get(change, 0) for change in CHANGES},
         "causes": causes,
-        "dropped_otherwise": rows(_sql("diff_reasons")),
-        "totals": rows(_sql("diff_totals")),
+        "dropped_otherwise": rows(query("diff_reasons")),
+        "totals": rows(query("diff_totals")),
         "matched": dict(
             connection.execute(
                 "select how, count(*) from lines where how is not null group by how order by how"

@@ -1,4 +1,4 @@
-"""The queries of reports and the dataset card: models of sql/reports, asked of a build folder."""
+"""The queries of reports, the dataset card and diff: models of sql/reports, asked of a build folder."""
 
 from __future__ import annotations
 
@@ -12,6 +12,12 @@ from corpus_sql.model import parse
 from corpus_sql.project import BUILT_IN, builtin
 
 _ENVIRONMENT = jinja2.Environment(undefined=jinja2.StrictUndefined)
+
+
+def query(stem: str) -> str:
+    """Return the SQL of sql/reports/<stem>.sql, its header included."""
+    relative = f"sql/reports/{stem}.sql"
+    return parse(relative, builtin() / relative, BUILT_IN).text
 
 
 class Tables:
@@ -32,10 +38,8 @@ class Tables:
 
         A name is a column, or schema.table; each part is quoted.
         """
-        relative = f"sql/reports/{stem}.sql"
-        text = parse(relative, builtin() / relative, BUILT_IN).text
         quoted = {key: ".".join(f'"{part}"' for part in name.split(".")) for key, name in names.items()}
-        found = self.connection.execute(_ENVIRONMENT.from_string(text).render(quoted), values or {})
+        found = self.connection.execute(_ENVIRONMENT.from_string(query(stem)).render(quoted), values or {})
         columns = [column[0] for column in found.description]
         return [dict(zip(columns, row, strict=True)) for row in found.fetchall()]
 
