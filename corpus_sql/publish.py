@@ -16,7 +16,18 @@ from typing import TYPE_CHECKING, Any
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from corpus_sql import __version__, card, explain, manifest, model_files, noticing, resources, shards, spool
+from corpus_sql import (
+    __version__,
+    card,
+    explain,
+    manifest,
+    model_files,
+    noticing,
+    report_queries,
+    resources,
+    shards,
+    spool,
+)
 from corpus_sql.config import Config
 from corpus_sql.engine_duckdb import DuckDB, typed
 from corpus_sql.errors import ConfigError, DataError, Problem
@@ -130,7 +141,8 @@ def write_folder(
         record = _build_json(project, config, steps, hashes, coverage, notices)
         record["splits"] = noticing.split_numbers(engine, steps)
         write(audit / "build.json", manifest.dumps(record))
-        languages = engine.values(_LANGUAGES)
+        with report_queries.Tables(building) as tables:
+            languages = [(row["lang"], row["documents"], row["kept"]) for row in tables.ask("report_languages")]
         write(building / "README.md", card.card(building))
         write(building / "croissant.json", manifest.dumps(card.croissant(building)))
         written = Written(building, whole, hashes, explain.reconciliation(building), languages)
@@ -186,13 +198,6 @@ def finish(config: Config, written: Written, final: Path, *, replace: bool) -> s
     publish(written.building, final)
     written.building = final
     return "published"
-
-
-_LANGUAGES = """
-select lang, count(*) as documents, count(*) filter (where verdict = 'keep') as kept
-from outputs.ends join relations.languages using (id)
-group by lang order by documents desc, lang
-"""
 
 
 def _hashes(engine: DuckDB, file: Path | None) -> dict[str, str]:

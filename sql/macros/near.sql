@@ -83,3 +83,9 @@ from {{ edges }} as edges
 join {{ documents }} as first on first.{{ place }} = edges.a
 join {{ documents }} as second on second.{{ place }} = edges.b
 {%- endmacro -%}
+
+{#- The place of a value in a list of names, from 0; null for one that is not in it. -#}
+{%- macro place_in(value, names) -%}
+case {{ value }}
+{%- for name in names %} when '{{ name }}' then {{ loop.index0 }}{% endfor %} end
+{%- endmacro -%}

@@ -6,7 +6,7 @@
 -- column: row_index BIGINT | its place in id order
 -- column: kept_id VARCHAR | the member of its cluster that stays; itself if it is alone
 -- column: kept_index BIGINT | that member's place
-{%- set keep = config.near_dedup.keep %}
+{%- import "near.sql" as near %}
 with
     ranked as (
         select
@@ -16,15 +16,11 @@ with
             row_number() over (
                 partition by clusters.root
                 order by
-{%- if keep == "longest" %}
-                    documents.n_chars desc,
-{%- elif keep == "source_priority" %}
-                    case documents.source_id
-{%- for source in config.sources %}
-                        when '{{ source }}' then {{ loop.index0 }}
-{%- endfor %}
+                    case when '{{ config.near_dedup.keep }}' = 'longest' then documents.n_chars end desc,
+                    case
+                        when '{{ config.near_dedup.keep }}' = 'source_priority'
+                        then {{ near.place_in("documents.source_id", config.sources) }}
                     end,
-{%- endif %}
                     clusters.row_index
             ) as place
         from near_dedup.clusters as clusters
