@@ -16,7 +16,7 @@ with
         select
             id,
             cast(place // {{ config.shard_rows }} as varchar) as shard,
-            cast(n_shards as varchar) as n_shards,
+            cast(n_shards as varchar) as of_shards,
             place % {{ config.shard_rows }} as shard_row
         from outputs.kept
         cross join count_of_shards
@@ -25,7 +25,7 @@ with
         select
             id,
             'shard-' || lpad(shard, cast(greatest(5, length(shard)) as integer), '0') || '-of-'
-                || lpad(n_shards, cast(greatest(5, length(n_shards)) as integer), '0') || '.parquet' as shard,
+                || lpad(of_shards, cast(greatest(5, length(of_shards)) as integer), '0') || '.parquet' as shard,
             shard_row
         from numbers
     )
