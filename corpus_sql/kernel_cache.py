@@ -42,7 +42,8 @@ def kept(source: str, make: Callable[[], Sequence[np.ndarray]]) -> list[np.ndarr
 
     content = hashlib.sha256(Path(source).read_bytes()).hexdigest()[:16]
     path = Path(os.environ["NUMBA_CACHE_DIR"]) / f"{Path(source).stem}-{unicodedata.unidata_version}-{content}.npz"
-    with suppress(OSError, EOFError, ValueError, KeyError, zipfile.BadZipFile), np.load(path, allow_pickle=False) as found:
+    unreadable = (OSError, EOFError, ValueError, KeyError, zipfile.BadZipFile)
+    with suppress(*unreadable), np.load(path, allow_pickle=False) as found:
         return [found[f"arr_{i}"] for i in range(len(found.files))]
     made = list(make())
     with suppress(OSError):
