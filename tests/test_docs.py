@@ -7,13 +7,14 @@ from pathlib import Path
 from typing import NamedTuple
 
 import duckdb
+import pyarrow as pa
 import pytest
 import typer
 from conftest import ROOT
 
 from corpus_sql import build as building
 from corpus_sql import cli, explain
-from corpus_sql.project import open_project
+from corpus_sql.project import load_udf_file, open_project
 from corpus_sql.starting import init
 
 PAGES = [ROOT / "README.md", ROOT / "CONTRIBUTING.md", ROOT / "CHANGELOG.md", *sorted((ROOT / "docs").glob("**/*.md"))]
@@ -144,6 +145,28 @@ def test_toml_of_the_pages_is_a_config(snippet, tmp_path):
     path = tmp_path / "corpus.toml"
     path.write_text(head + snippet.code, "utf-8")
     assert open_project(path).config.values.keys() >= given.keys(), snippet.place
+
+
+def test_the_function_that_the_pages_show_works(tmp_path):
+    (code,) = [one.code for one in SNIPPETS if one.kind == "python"]
+    (tmp_path / "shouting.py").write_text(code)
+    module = load_udf_file(tmp_path / "shouting.py")
+    found = module.shouting_count(pa.array(["Come! Now!", "no", None], pa.large_string()))
+    assert (found.type, found.to_pylist()) == (pa.int64(), [2, 0, None])
+    assert module.shouting_count.udf.returns == "BIGINT"
+
+
+def test_the_readme_counts_the_languages_that_have_profiles():
+    tables = tomllib.loads((ROOT / "configs/profiles.toml").read_text("utf-8"))
+    languages = {lang for table in tables.values() for lang, own in table.items() if isinstance(own, dict)}
+    assert f"thresholds of {len(languages)} languages" in " ".join((ROOT / "README.md").read_text("utf-8").split())
+
+
+def test_the_readme_shows_every_command():
+    shown = {line.split()[1] for place, line in commands() if place.startswith("README.md") and "corpus-sql" in line}
+    text = (ROOT / "README.md").read_text("utf-8")
+    shown |= set(re.findall(r"`corpus-sql ([a-z]+)", text))
+    assert set(typer.main.get_command(cli.app).commands) - shown == set()
 
 
 def test_the_changelog_speaks_in_sentences():
