@@ -11,7 +11,7 @@ from typing import Any
 import jinja2
 
 from corpus_sql.errors import ModelError, Problem
-from corpus_sql.model import HIT, Model, references
+from corpus_sql.model import HIT, Model, quoted, references
 from corpus_sql.project import Project
 
 
@@ -100,7 +100,7 @@ class Compiler:
             "if_stage": lambda name, there, absent: there if name in self.config.stages else absent,
             "limit": lambda key: by_lang(limits, key, _number),
             "by_lang": lambda table, key: by_lang(self.config.limits(table), key, _words),
-            "sql_list": lambda values: ", ".join(map(_text, values)),
+            "sql_list": lambda values: ", ".join(map(quoted, values)),
             **self.settings,
         }
 
@@ -118,7 +118,7 @@ def by_lang(limits: Mapping[str, Mapping[str, Any]], key: str, literal: Callable
             others.setdefault(literal(limits[lang].get(key)), []).append(lang)
     if not others:
         return literal(general)
-    cases = " ".join(f"when lang in ({', '.join(map(_text, langs))}) then {value}" for value, langs in others.items())
+    cases = " ".join(f"when lang in ({', '.join(map(quoted, langs))}) then {value}" for value, langs in others.items())
     return f"case {cases} else {literal(general)} end"
 
 
@@ -127,11 +127,7 @@ def _number(value: float | int | None) -> str:
 
 
 def _words(value: list[str] | None) -> str:
-    return "cast(null as varchar)" if value is None else _text(" ".join(value))
-
-
-def _text(value: str) -> str:
-    return "'" + value.replace("'", "''") + "'"
+    return "cast(null as varchar)" if value is None else quoted(" ".join(value))
 
 
 def build_order(

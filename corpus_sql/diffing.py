@@ -20,7 +20,8 @@ from corpus_sql.diff_causes import Facts, spelled
 from corpus_sql.diff_matching import match
 from corpus_sql.diff_tracing import Tracer
 from corpus_sql.errors import ConfigError, Problem
-from corpus_sql.files import write
+from corpus_sql.files import reports, write
+from corpus_sql.model import quoted
 from corpus_sql.report_queries import query
 
 CHANGES = ("added", "removed", "verdict", "text", "split", "cluster")
@@ -71,7 +72,7 @@ class Diff:
         path = folder / f"diff-{_label(self.before, self.after)}.parquet"
         waiting = folder / f".{path.name}.part"
         self.connection.execute(
-            f"copy (from found order by id, change) to {_quoted(waiting)} (format parquet, compression zstd)"
+            f"copy (from found order by id, change) to {quoted(waiting)} (format parquet, compression zstd)"
         )
         os.replace(waiting, path)
         return path
@@ -86,12 +87,6 @@ class Diff:
 
     def __exit__(self, *_: object) -> None:
         self.close()
-
-
-def reports(build: Path) -> Path:
-    """Return the folder for what is said about a build: corpus/<dataset>/reports/<version>."""
-    build = Path(build).resolve()
-    return build.parent / "reports" / build.name
 
 
 def diff(a: Path, b: Path) -> Diff:
@@ -146,12 +141,12 @@ def _open(connection: duckdb.DuckDBPyConnection, facts: Facts, a: Path, b: Path)
         run(f"create schema {schema}")
         run(f"create schema {schema}_measures")
         for name in _TABLES:
-            run(f"create view {schema}.{name} as from read_parquet({_quoted(folder / '_audit' / f'{name}.parquet')})")
+            run(f"create view {schema}.{name} as from read_parquet({quoted(folder / '_audit' / f'{name}.parquet')})")
         for path in sorted((folder / "_audit" / "measures").glob("*.parquet")):
-            run(f'create view {schema}_measures."{path.stem}" as from read_parquet({_quoted(path)})')
+            run(f'create view {schema}_measures."{path.stem}" as from read_parquet({quoted(path)})')
         run(
             f"create view {schema}.shards as select id, source_id, lang, n_chars, sha256, split from "
-            f"read_parquet({_quoted(folder / 'shard-*.parquet')})"
+            f"read_parquet({quoted(folder / 'shard-*.parquet')})"
         )
         run(f"create table {schema}.stage_order (stage varchar, seq integer)")
         for seq, stage in enumerate(("read", *facts.stages(side))):
@@ -288,7 +283,3 @@ def _out_of_date(facts: Facts, a: Path, b: Path) -> list[dict[str, str]]:
 
 def _json(value: Any) -> str:
     return json.dumps(value, ensure_ascii=False)
-
-
-def _quoted(value: object) -> str:
-    return "'" + str(value).replace("'", "''") + "'"

@@ -24,6 +24,7 @@ import pyarrow as pa
 
 from corpus_sql.errors import CorpusError, DataError, ModelError, Problem
 from corpus_sql.functions import StreamUdf, Udf
+from corpus_sql.model import quoted
 
 LEAST_MEMORY = 512 << 20  # below this an ordered write fails to pin its blocks
 _STATE = "main.built"
@@ -68,9 +69,9 @@ class DuckDB:
         run("set fsync_mode = 'NONE'")
         run(f"set threads = {threads}")
         run(f"set memory_limit = '{memory}B'")
-        run(f"set temp_directory = {_quoted(database.parent / 'spill')}")
+        run(f"set temp_directory = {quoted(database.parent / 'spill')}")
         try:
-            run(f"attach {_quoted(database)} as work (row_group_size 2048)")
+            run(f"attach {quoted(database)} as work (row_group_size 2048)")
             run("use work")
             run(f"create table if not exists {_STATE} (name varchar primary key, made_from varchar, rows bigint)")
         except duckdb.Error as error:
@@ -218,7 +219,7 @@ class DuckDB:
     def export(self, sql: str, columns: tuple[tuple[str, str], ...], order: str, path: Path) -> None:
         """Write a query's rows to one Parquet file, in the order given, with the declared columns and types."""
         text = f"{typed(sql, columns)} order by {order}"
-        copy = f"copy ({text}) to {_quoted(path)} (format parquet, compression zstd)"
+        copy = f"copy ({text}) to {quoted(path)} (format parquet, compression zstd)"
         try:
             self._guard(lambda: self.connection.execute(copy).fetchall())
         except DataError as error:
@@ -371,7 +372,3 @@ def _first_line(error: Exception) -> str:
 
 def _name(column: str) -> str:
     return '"' + column.replace('"', '""') + '"'
-
-
-def _quoted(value: object) -> str:
-    return "'" + str(value).replace("'", "''") + "'"

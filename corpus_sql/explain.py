@@ -14,6 +14,7 @@ from typing import Any
 import duckdb
 
 from corpus_sql.errors import AuditError, ConfigError, Problem
+from corpus_sql.model import quoted
 from corpus_sql.project import Project
 
 TABLES = (
@@ -44,14 +45,14 @@ def open_build(folder: Path, memory: int | None = None) -> duckdb.DuckDBPyConnec
     run("set autoinstall_known_extensions = false")
     if memory:
         run(f"set memory_limit = '{memory}B'")
-    run(f"set allowed_directories = [{_quoted(str(folder) + '/')}]")
+    run(f"set allowed_directories = [{quoted(str(folder) + '/')}]")
     for name in TABLES:
         if (folder / "_audit" / f"{name}.parquet").is_file():
-            run(f"create view {name} as from read_parquet({_quoted(folder / '_audit' / f'{name}.parquet')})")
+            run(f"create view {name} as from read_parquet({quoted(folder / '_audit' / f'{name}.parquet')})")
     run("create schema measures")
     for path in sorted((folder / "_audit" / "measures").glob("*.parquet")):
-        run(f'create view measures."{path.stem}" as from read_parquet({_quoted(path)})')
-    run(f"create view shards as from read_parquet({_quoted(folder / 'shard-*.parquet')})")
+        run(f'create view measures."{path.stem}" as from read_parquet({quoted(path)})')
+    run(f"create view shards as from read_parquet({quoted(folder / 'shard-*.parquet')})")
     run("create table manifest_counts (key varchar, n bigint)")
     manifest = json.loads((folder / "_MANIFEST.json").read_text("utf-8"))
     for key, n in _flat(manifest):
@@ -256,7 +257,3 @@ def _what_writes(connection: duckdb.DuckDBPyConnection, statement: duckdb.Statem
         elif isinstance(node, list):
             waiting += node
     return None
-
-
-def _quoted(value: object) -> str:
-    return "'" + str(value).replace("'", "''") + "'"

@@ -33,7 +33,7 @@ from corpus_sql.errors import ConfigError, DataError, Problem
 from corpus_sql.explain import open_build
 from corpus_sql.oscar_writing import Written
 from corpus_sql.progress import Report
-from corpus_sql.validation import did_you_mean, shown
+from corpus_sql.validation import counted, did_you_mean, shown
 
 PART_BYTES = 512 << 20  # a part of text of half a GiB: some 150 to 200 MB on disk
 LEVEL = 6  # of zstd for jsonl, as raw files have it
@@ -93,18 +93,14 @@ def _check_target(build: Path, target: Path, given: Path) -> None:
 
 
 def _said(format: str, directory: Path, build: _Build, written: list[Written]) -> list[str]:
-    said = [f"{directory}: {_count(build.documents, 'document')} as {format} in {_count(len(written), 'file')}"]
+    said = [f"{directory}: {counted(build.documents, 'document')} as {format} in {counted(len(written), 'file')}"]
     for one in written:
-        documents = "" if one.documents is None else f"  {_count(one.documents, 'document')}"
+        documents = "" if one.documents is None else f"  {counted(one.documents, 'document')}"
         said.append(f"    {one.name}{documents}  {one.bytes} bytes")
     if format == "oscar" and build.licences:
         listed = ", ".join(f"{name} {count}" for name, count in sorted(build.licences.items()))
         said.append(f"the layout has no place for licences; documents by licence: {listed}")
     return said
-
-
-def _count(n: int, noun: str) -> str:
-    return f"{n} {noun}" if n == 1 else f"{n} {noun}s"
 
 
 class _Build:

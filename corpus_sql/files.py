@@ -12,6 +12,12 @@ from pathlib import Path
 from corpus_sql.errors import ConfigError, Problem
 
 
+def reports(build: Path) -> Path:
+    """Return the folder for what is said about a build: corpus/<dataset>/reports/<version>."""
+    build = Path(build).resolve()
+    return build.parent / "reports" / build.name
+
+
 def sync(path: Path) -> None:
     """Flush a file or folder to the disk."""
     handle = os.open(path, os.O_RDONLY)

@@ -143,3 +143,8 @@ def references(sql: str, where: str) -> tuple[tuple[str, ...], tuple[str, ...]]:
         elif isinstance(node, list):
             waiting += node
     return tuple(sorted(relations)), tuple(sorted(functions))
+
+
+def quoted(value: object) -> str:
+    """Return a value as a literal of SQL text."""
+    return "'" + str(value).replace("'", "''") + "'"

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 from corpus_sql.config import Config
 from corpus_sql.engine_duckdb import DuckDB
+from corpus_sql.validation import counted
 
 if TYPE_CHECKING:
     from corpus_sql.build import Step
@@ -62,7 +63,7 @@ def _across(engine: DuckDB, steps: list[Step]) -> list[str]:
     if not kept:
         return []
     fix = 'method = "group_hash" keeps relatives together'
-    return [f"{_count(kept, 'pair')} of near duplicates were kept in different splits; {fix}"]
+    return [f"{counted(kept, 'pair')} of near duplicates were kept in different splits; {fix}"]
 
 
 def _capped(engine: DuckDB, config: Config, names: set[str]) -> list[str]:
@@ -73,7 +74,7 @@ def _capped(engine: DuckDB, config: Config, names: set[str]) -> list[str]:
         return []
     cap = config.values["near_dedup"]["max_bucket"]
     return [
-        f"{_count(n, 'bucket')} of more than max_bucket = {cap} documents: compared with the first member only, "
+        f"{counted(n, 'bucket')} of more than max_bucket = {cap} documents: compared with the first member only, "
         "so that near duplicates may be left"
     ]
 
@@ -102,12 +103,12 @@ def _thin(engine: DuckDB, config: Config, names: set[str]) -> list[str]:
     """
     split = config.values["split"]
     (splits,) = names & {"outputs.splits_by_content", "outputs.splits_by_group", "outputs.splits_of_groups"}
-    counted = engine.values(
+    rows = engine.values(
         "select split, count(distinct relation_group), count(*)"
         f" from {splits} join relations.groups using (id) group by split"
     )
-    groups = {name: n for name, n, _ in counted}
-    documents = sum(n for *_, n in counted)
+    groups = {name: n for name, n, _ in rows}
+    documents = sum(n for *_, n in rows)
     if not documents:
         return []
     if split["method"] == "content_hash":
@@ -117,7 +118,7 @@ def _thin(engine: DuckDB, config: Config, names: set[str]) -> list[str]:
             if share and name not in groups
         ]
         return [
-            f"the split {name} is empty: {_count(documents, 'document')}, val_permille = {split['val_permille']}"
+            f"the split {name} is empty: {counted(documents, 'document')}, val_permille = {split['val_permille']}"
             for name in empty
         ]
     thin = [name for name in ("train", "validation", "test") if split[name] and groups.get(name, 0) < THIN]
@@ -147,7 +148,7 @@ def _dangling(engine: DuckDB) -> list[str]:
     names = ", ".join(name for (name,) in first) + (", …" if parents > FIRST else "")
     are = "parent is" if parents == 1 else "parents are"
     return [
-        f"{parents:,} {are} in no raw file, named by {_count(documents, 'document')}: {names}; "
+        f"{parents:,} {are} in no raw file, named by {counted(documents, 'document')}: {names}; "
         "the table parents lists them"
     ]
 
@@ -161,7 +162,3 @@ def _expanded(engine: DuckDB, config: Config) -> list[str]:
         f"{parents:,} {was} split on import, and its text is in {children:,} others too: "
         "list expansion in stages, as the first"
     ]
-
-
-def _count(n: int, noun: str) -> str:
-    return f"{n:,} {noun}" if n == 1 else f"{n:,} {noun}s"

@@ -31,7 +31,7 @@ from corpus_sql import (
 from corpus_sql.config import Config
 from corpus_sql.engine_duckdb import DuckDB, typed
 from corpus_sql.errors import ConfigError, DataError, Problem
-from corpus_sql.files import publish, sync, write
+from corpus_sql.files import publish, reports, sync, write
 from corpus_sql.progress import Report
 from corpus_sql.project import Project, builtin
 from corpus_sql.resources import sha256_file
@@ -90,7 +90,7 @@ def write_folder(
             "config_sha256": config.sha256,
             **hashes,
         }
-        folder = final.parent / "reports" / config.version
+        folder = reports(final)
         folder.mkdir(parents=True, exist_ok=True)
         write(folder / "hashes.json", manifest.dumps(found))
         return Written(None, found, hashes)

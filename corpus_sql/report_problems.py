@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from typing import Any
 
 from corpus_sql.report_facts import Facts
+from corpus_sql.validation import counted
 
 _FEW = 100  # documents below which a share says little
 _STAGES = {  # what it means when a stage of the contract is not in a build
@@ -71,10 +72,10 @@ def _read(facts: Facts) -> Iterator[str]:
     lines = sum(row["lines"] - row["blank"] for row in facts.rows["sources"])
     if quarantined:
         share = percent(quarantined, lines)
-        yield f"{quarantined:,} of {_count(lines, 'line')} ({share}) could not be read as documents."
+        yield f"{quarantined:,} of {counted(lines, 'line')} ({share}) could not be read as documents."
     for row in facts.rows["files"]:
         if row["status"] == "ignored":
-            yield f"{_count(row['files'], 'file')} beside the raw files, named in another form, not read."
+            yield f"{counted(row['files'], 'file')} beside the raw files, named in another form, not read."
     if not facts.config["keep_rejected_text"]:
         yield "The texts of dropped documents were not kept, so no one can read what was lost."
 
@@ -90,7 +91,7 @@ def _kept(facts: Facts) -> Iterator[str]:
         if row["lang"] == "und" and row["documents"] > 0.05 * facts.documents:
             share = percent(row["documents"], facts.documents)
             yield (
-                f"The language of {_count(row['documents'], 'document')} ({share}) was not determined; "
+                f"The language of {counted(row['documents'], 'document')} ({share}) was not determined; "
                 f"kept of them: {row['kept']:,}."
             )
         elif ("*" in wanted or row["lang"] in wanted) and row["documents"] >= _FEW and row["lang"] != "und":
@@ -106,7 +107,7 @@ def _kept(facts: Facts) -> Iterator[str]:
         if not row["documents"]:
             yield f"{row['source_id']} gave no document."
         elif not row["kept"]:
-            yield f"Of the {_count(row['documents'], 'document')} of {row['source_id']}, none was kept."
+            yield f"Of the {counted(row['documents'], 'document')} of {row['source_id']}, none was kept."
 
 
 def _splits(facts: Facts) -> Iterator[str]:
@@ -129,11 +130,11 @@ def _splits(facts: Facts) -> Iterator[str]:
                 "that is more than three standard errors off."
             )
         elif found[split]["documents"] < _FEW:
-            few = _count(found[split]["documents"], "document")
+            few = counted(found[split]["documents"], "document")
             yield f"The split {split} holds {few}: too few to measure a share on."
     for row in facts.rows["crossing"]:
         if row["crossing"] and not (row["kind"] == "near" and "kept in different splits" in said):
-            yield f"In two splits: {_count(row['crossing'], 'pair')} of kept documents related by {row['kind']}."
+            yield f"In two splits: {counted(row['crossing'], 'pair')} of kept documents related by {row['kind']}."
 
 
 def targets(split: dict[str, Any]) -> dict[str, float]:
@@ -141,10 +142,6 @@ def targets(split: dict[str, Any]) -> dict[str, float]:
     if split["method"] == "group_hash":
         return {name: split[name] / 1000 for name in ("train", "validation", "test")}
     return {"train": 1 - split["val_permille"] / 1000, "val": split["val_permille"] / 1000}
-
-
-def _count(n: int, noun: str) -> str:
-    return f"{n:,} {noun}{'' if n == 1 else 's'}"
 
 
 def percent(part: float, whole: float) -> str:

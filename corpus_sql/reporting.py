@@ -38,7 +38,7 @@ def report(build: Path) -> list[Path]:
     charts.need()
     build = Path(build).resolve()
     found = facts(build)
-    target = build.parent / "reports" / build.name
+    target = files.reports(build)
     target.mkdir(parents=True, exist_ok=True)
     written = []
     for name, content in (("COMPOSITION.md", composition(found)), ("report.html", page(found))):

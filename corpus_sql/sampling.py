@@ -20,7 +20,7 @@ from rich.cells import cell_len, set_cell_size
 from corpus_sql import judging
 from corpus_sql.errors import ConfigError, Problem
 from corpus_sql.explain import open_build
-from corpus_sql.files import write
+from corpus_sql.files import reports, write
 from corpus_sql.validation import did_you_mean
 
 USES = {
@@ -86,7 +86,7 @@ def sample(build: Path, kind: str, *, n: int = 20, seed: int = 0, rule: str | No
         "use": USES[kind],
     }
     name = "-".join([kind, *([rule] if rule else []), f"n{n}", f"seed{seed}"])
-    file = folder.parent / "reports" / folder.name / "samples" / f"{name}.jsonl"
+    file = reports(folder) / "samples" / f"{name}.jsonl"
     file.parent.mkdir(parents=True, exist_ok=True)
     write(file, "".join(json.dumps(one, ensure_ascii=False) + "\n" for one in (head, *rows)))
     return Sample(kind, head, [{**row, "text": texts.get(row["id"])} for row in rows], note, file)

@@ -91,11 +91,11 @@ def shown(value: Any) -> str:
 
 
 def counted(n: int, noun: str) -> str:
-    """Return a number with its noun: 1 file, 2 files, 2 records of type request."""
+    """Return a number with its noun: 1 file, 2,000 files, 2 records of type request."""
     if n == 1:
         return f"1 {noun}"
     head, of, rest = noun.partition(" of ")
-    return f"{n} {head}s{of}{rest}"
+    return f"{n:,} {head}s{of}{rest}"
 
 
 def _sentences(error: ValidationError) -> list[Finding]:
