@@ -41,7 +41,6 @@ class Corpus:
     def __init__(self, folder: Path):
         self.folder = folder
         self.rows: dict[str, dict] = {}
-        self.config_text = ""
 
     @property
     def config(self) -> Path:

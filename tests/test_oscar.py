@@ -338,6 +338,7 @@ def test_checksums_in_capitals_count(layout):
     names = [line.split("  ") for line in path.read_text().splitlines()]
     path.write_text("\n".join(f"{digest.upper()}  {name}" for digest, name in names) + "\n\n")
     layout.verify()
+    assert len(oscar.read_sums(path)[0]) == 2
 
 
 def test_every_damaged_file_is_named(layout):

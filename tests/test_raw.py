@@ -50,7 +50,8 @@ def test_the_scan_alone_says_the_same(case: Case):
 
 @named(raw_cases.DOCUMENTS)
 def test_the_schema_accepts_what_becomes_a_document(case: Case):
-    jsonschema.validate(orjson.loads(case.line.replace(b"1e999", b"1e99")), SCHEMA)
+    document = orjson.loads(case.line.replace(b"1e999", b"1e99"))
+    assert [error.message for error in jsonschema.Draft202012Validator(SCHEMA).iter_errors(document)] == []
 
 
 FIELD_REASON = re.compile("not_an_object|missing_.*|null_.*|.*_not_strings?|invalid_fetched_at")

@@ -14,7 +14,6 @@ from test_docs import snippets
 from corpus_sql.starting import init
 
 README = ROOT / "README.md"
-PROGRAM = [sys.executable, "-m", "corpus_sql"]
 
 
 def run(line: str, folder: Path) -> str:
