@@ -1,9 +1,10 @@
-"""Arrow strings as the flat buffers that kernels read."""
+"""Arrow strings and lists as the flat arrays that kernels read."""
 
 from __future__ import annotations
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
 
 
 def utf8_buffers(array: pa.Array) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
@@ -24,3 +25,10 @@ def utf8_buffers(array: pa.Array) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     data = np.zeros(0, np.uint8) if data_buffer is None else np.frombuffer(data_buffer, np.uint8)
     valid = np.ones(n, np.bool_) if array.null_count == 0 else np.asarray(array.is_valid())
     return data, offsets.astype(np.int64, copy=False), valid
+
+
+def list_parts(lists: pa.Array, dtype: type) -> tuple[np.ndarray, np.ndarray]:
+    """Return (bounds int64[n + 1] from 0, values) of an array of lists; a null list is empty."""
+    bounds = np.zeros(len(lists) + 1, np.int64)
+    np.cumsum(np.asarray(pc.fill_null(pc.list_value_length(lists), 0)), out=bounds[1:])
+    return bounds, np.array(lists.flatten(), dtype)

@@ -6,12 +6,10 @@ from collections.abc import Iterator
 
 import numpy as np
 import pyarrow as pa
-import pyarrow.compute as pc
 
 from corpus_sql.functions import stream_udf
+from corpus_sql.near_blocks import Block, blocks
 from corpus_sql.near_earlier import touch
-from corpus_sql.shingle_sets import distinct, sort_each
-from corpus_sql.tokens import hashes
 
 _TOUCHED = pa.schema([("row_index", pa.int64()), ("place", pa.int64()), ("jaccard", pa.float64())])
 _BLOCK = 1 << 22  # shingles (8 bytes each) that are gathered before whole components are compared
@@ -30,65 +28,21 @@ def against_verify(
     do not matter. Memory: the shingles of one component, or of _BLOCK shingles of whole small ones, 8 bytes each.
     """
     limit = np.iinfo(np.int64).max if max_bucket is None else max_bucket
-    parts: list[dict[str, np.ndarray]] = []
-    gathered = 0
-    for batch in batches:
-        if batch.num_rows == 0:
-            continue
-        part = _part(batch, shingle)
-        last = part["component"][-1]
-        parts.append(part)
-        gathered += len(part["sets"])
-        if gathered >= _BLOCK and parts[0]["component"][0] != last:
-            block = _joined(parts)
-            cut = int(np.searchsorted(block["component"], last))
-            yield _touched(_rows(block, 0, cut), float(jaccard_threshold), limit)
-            parts = [_rows(block, cut, len(block["component"]))]
-            gathered = len(parts[0]["sets"])
-    if parts:
-        yield _touched(_joined(parts), float(jaccard_threshold), limit)
+    for block in blocks(batches, "number", shingle, _BLOCK):
+        yield _touched(block, float(jaccard_threshold), limit)
 
 
-def _part(batch: pa.RecordBatch, shingle: int) -> dict[str, np.ndarray]:
-    """Return the numbers of each row and, flat with their sizes, its sorted shingle set and its buckets."""
-    sets, sizes = [], []
-    for found in hashes(batch.column("text")):
-        shingles, offsets = distinct(found, shingle)
-        sets.append(sort_each(shingles, offsets).copy())
-        sizes.append(np.diff(offsets))
-    buckets = batch.column("buckets")
-    return {
-        "component": np.array(batch.column("component"), np.int64),
-        "number": np.array(batch.column("number"), np.int64),
-        "sets": np.concatenate(sets),
-        "set_sizes": np.concatenate(sizes),
-        "buckets": np.array(buckets.flatten(), np.int64),
-        "bucket_sizes": np.asarray(pc.list_value_length(buckets), np.int64),
-    }
-
-
-def _joined(parts: list[dict[str, np.ndarray]]) -> dict[str, np.ndarray]:
-    return {name: np.concatenate([part[name] for part in parts]) for name in parts[0]}
-
-
-def _rows(part: dict[str, np.ndarray], start: int, end: int) -> dict[str, np.ndarray]:
-    found = {name: part[name][start:end] for name in ("component", "number", "set_sizes", "bucket_sizes")}
-    for flat, sizes in (("sets", part["set_sizes"]), ("buckets", part["bucket_sizes"])):
-        found[flat] = part[flat][sizes[:start].sum() : sizes[:end].sum()].copy()
-    return found
-
-
-def _touched(part: dict[str, np.ndarray], threshold: float, limit: int) -> pa.RecordBatch:
+def _touched(block: Block, threshold: float, limit: int) -> pa.RecordBatch:
     """Compare whole components; the rows come in order of the row_index within the block."""
-    earlier = part["number"] % 2 == 1
+    earlier = block.numbers % 2 == 1
     offsets = np.zeros(len(earlier) + 1, np.int64)
-    np.cumsum(part["set_sizes"], out=offsets[1:])
+    np.cumsum(block.set_sizes, out=offsets[1:])
     # places among all texts of the block, ordered so that earlier ones ascend
-    order = np.argsort(part["number"])
+    order = np.argsort(block.numbers)
     rank = np.empty(len(order), np.int64)
     rank[order] = np.arange(len(order))
-    rows = np.repeat(np.arange(len(earlier)), part["bucket_sizes"])
-    _, bucket, sizes = np.unique(part["buckets"], return_inverse=True, return_counts=True)
+    rows = np.repeat(np.arange(len(earlier)), block.bucket_sizes)
+    _, bucket, sizes = np.unique(block.buckets, return_inverse=True, return_counts=True)
     seen = np.lexsort((rank[rows], bucket))
     seen = seen[earlier[rows[seen]]]
     held = bucket[seen]
@@ -97,18 +51,18 @@ def _touched(part: dict[str, np.ndarray], threshold: float, limit: int) -> pa.Re
     members, held = rows[seen], bucket[seen]
     starts = np.searchsorted(held, np.arange(len(sizes) + 1))
     entering = np.flatnonzero(~earlier)
-    places = np.concatenate([[0], np.cumsum(part["bucket_sizes"])])
+    places = np.concatenate([[0], np.cumsum(block.bucket_sizes)])
     own = np.concatenate([bucket[places[x] : places[x + 1]] for x in entering] or [np.zeros(0, np.int64)])
-    own_offsets = np.concatenate([[0], np.cumsum(part["bucket_sizes"][entering])])
+    own_offsets = np.concatenate([[0], np.cumsum(block.bucket_sizes[entering])])
     # the kernel numbers texts from 0: those that enter, then the earlier ones in order of their places
     old = order[earlier[order]]
     new = np.concatenate([entering, old])
     at = np.empty(len(new), np.int64)
     at[new] = np.arange(len(new))
-    kept = np.concatenate([part["sets"][offsets[x] : offsets[x + 1]] for x in new])
-    kept_offsets = np.concatenate([[0], np.cumsum(part["set_sizes"][new])])
+    kept = np.concatenate([block.sets[offsets[x] : offsets[x + 1]] for x in new])
+    kept_offsets = np.concatenate([[0], np.cumsum(block.set_sizes[new])])
     first, jaccard = np.full(len(entering), -1, np.int64), np.zeros(len(entering))
     touch(kept, kept_offsets, at[members], starts, own, own_offsets, threshold, first, jaccard)
     hit = np.flatnonzero(first >= 0)
-    columns = (part["number"][entering[hit]] // 2, part["number"][new[first[hit]]] // 2, jaccard[hit])
+    columns = (block.numbers[entering[hit]] // 2, block.numbers[new[first[hit]]] // 2, jaccard[hit])
     return pa.record_batch([pa.array(values) for values in columns], schema=_TOUCHED)

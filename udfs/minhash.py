@@ -8,15 +8,15 @@ equals that of datasketch 2.0 for that hash function:
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import NamedTuple
 
 import numpy as np
 import pyarrow as pa
-import pyarrow.compute as pc
 
+from corpus_sql.arrays import list_parts
 from corpus_sql.functions import stream_udf, udf
+from corpus_sql.near_blocks import Block, blocks
 from corpus_sql.near_pairs import flatten, unite, verify
-from corpus_sql.shingle_sets import distinct, sort_each
+from corpus_sql.shingle_sets import distinct
 from corpus_sql.signatures import bucket, permutations, sign
 from corpus_sql.tokens import gram_hash, hashes
 
@@ -95,7 +95,7 @@ def minhash_bands(signatures: pa.Array, bands: pa.Array) -> pa.Array:
     of equal size. An empty signature has no bucket.
     """
     count = _setting(bands, 1)
-    bounds, minima = _list_parts(signatures, np.int32)
+    bounds, minima = list_parts(signatures, np.int32)
     sizes = np.diff(bounds)
     if np.any(sizes % count):
         raise ValueError(f"{int(sizes.max())} permutations do not divide into {count} bands of equal size")
@@ -153,84 +153,28 @@ def minhash_verify(
     Memory: the shingles of one component, or of _BLOCK shingles of whole small ones, 8 bytes each.
     """
     limit = np.iinfo(np.int64).max if max_bucket is None else max_bucket
-    parts: list[_Part] = []
-    gathered = 0
-    for batch in batches:
-        if batch.num_rows == 0:
-            continue
-        part = _part(batch, shingle)
-        last = part.components[-1]
-        if gathered >= _BLOCK and parts[0].components[0] != last:
-            block = _joined([*parts, part])
-            cut = int(np.searchsorted(block.components, last))
-            yield from _batches(_verified(_rows(block, 0, cut), float(jaccard_threshold), limit))
-            parts = [_rows(block, cut, len(block.components))]
-            gathered = len(parts[0].sets)
-        else:
-            parts.append(part)
-            gathered += len(part.sets)
-    if parts:
-        yield from _batches(_verified(_joined(parts), float(jaccard_threshold), limit))
+    for block in blocks(batches, "row_index", shingle, _BLOCK):
+        yield from _batches(_verified(block, float(jaccard_threshold), limit))
 
 
-class _Part(NamedTuple):
-    """Candidates: numbers, sorted shingle sets and buckets, the latter two flat with their sizes per document."""
-
-    components: np.ndarray
-    row_indexes: np.ndarray
-    sets: np.ndarray
-    set_sizes: np.ndarray
-    buckets: np.ndarray
-    bucket_sizes: np.ndarray
-
-
-def _part(batch: pa.RecordBatch, shingle: int) -> _Part:
-    sets, sizes = [], []
-    for found in hashes(batch.column("text")):
-        shingles, offsets = distinct(found, shingle)
-        sets.append(sort_each(shingles, offsets).copy())
-        sizes.append(np.diff(offsets))
-    bounds, buckets = _list_parts(batch.column("buckets"), np.int64)
-    numbers = (np.array(batch.column(name), np.int64) for name in ("component", "row_index"))
-    return _Part(*numbers, np.concatenate(sets), np.concatenate(sizes), buckets, np.diff(bounds))
-
-
-def _joined(parts: list[_Part]) -> _Part:
-    return _Part(*(np.concatenate(column) for column in zip(*parts, strict=True)))
-
-
-def _rows(part: _Part, start: int, end: int) -> _Part:
-    sets = slice(part.set_sizes[:start].sum(), part.set_sizes[:end].sum())
-    buckets = slice(part.bucket_sizes[:start].sum(), part.bucket_sizes[:end].sum())
-    rows = slice(start, end)
-    return _Part(
-        part.components[rows],
-        part.row_indexes[rows],
-        part.sets[sets].copy(),
-        part.set_sizes[rows],
-        part.buckets[buckets],
-        part.bucket_sizes[rows],
-    )
-
-
-def _verified(part: _Part, threshold: float, limit: int) -> pa.RecordBatch:
-    n = len(part.components)
+def _verified(block: Block, threshold: float, limit: int) -> pa.RecordBatch:
+    n = len(block.components)
     offsets = np.zeros(n + 1, np.int64)
-    np.cumsum(part.set_sizes, out=offsets[1:])
-    members, starts, own, own_offsets = _shared_buckets(part, limit)
+    np.cumsum(block.set_sizes, out=offsets[1:])
+    members, starts, own, own_offsets = _shared_buckets(block, limit)
     a, b, jaccard = np.zeros(n, np.int64), np.zeros(n, np.int64), np.zeros(n)
     compared, capped = np.zeros(n, np.int64), np.zeros(n, np.int64)
     counters = a, b, jaccard, compared, capped
-    found = verify(part.sets, offsets, members, starts, own, own_offsets, threshold, limit, *counters)
-    firsts = np.flatnonzero(np.diff(part.components, prepend=part.components[0] - 1))
-    component = np.concatenate([part.components[a[:found]], part.components[firsts]])
+    found = verify(block.sets, offsets, members, starts, own, own_offsets, threshold, limit, *counters)
+    firsts = np.flatnonzero(np.diff(block.components, prepend=block.components[0] - 1))
+    component = np.concatenate([block.components[a[:found]], block.components[firsts]])
     place = np.lexsort((np.concatenate([b[:found], np.full(len(firsts), n)]), component))
     is_pair = np.arange(len(component)) < found
     pad = np.zeros(len(firsts), np.int64)
     columns = (
         (component, np.zeros(len(component), np.bool_)),
-        (np.concatenate([part.row_indexes[a[:found]], pad]), ~is_pair),
-        (np.concatenate([part.row_indexes[b[:found]], pad]), ~is_pair),
+        (np.concatenate([block.numbers[a[:found]], pad]), ~is_pair),
+        (np.concatenate([block.numbers[b[:found]], pad]), ~is_pair),
         (np.concatenate([jaccard[:found], pad]), ~is_pair),
         (np.concatenate([b[:found], np.add.reduceat(compared, firsts)]), is_pair),
         (np.concatenate([b[:found], np.add.reduceat(capped, firsts)]), is_pair),
@@ -238,12 +182,12 @@ def _verified(part: _Part, threshold: float, limit: int) -> pa.RecordBatch:
     return pa.record_batch([pa.array(v[place], mask=mask[place]) for v, mask in columns], schema=_VERIFIED)
 
 
-def _shared_buckets(part: _Part, limit: int) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
+def _shared_buckets(block: Block, limit: int) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
     """Return (members, starts, own, own_offsets) as `verify` takes them: buckets numbered in order of their hashes."""
-    n = len(part.components)
-    members = np.repeat(np.arange(n), part.bucket_sizes)
-    order = np.lexsort((members, part.buckets))
-    hashed, members = part.buckets[order], members[order]
+    n = len(block.components)
+    members = np.repeat(np.arange(n), block.bucket_sizes)
+    order = np.lexsort((members, block.buckets))
+    hashed, members = block.buckets[order], members[order]
     fresh = np.ones(len(hashed), np.bool_)
     fresh[1:] = (hashed[1:] != hashed[:-1]) | (members[1:] != members[:-1])
     hashed, members = hashed[fresh], members[fresh]
@@ -267,13 +211,6 @@ def _setting(constant: pa.Array, minimum: int) -> int:
     if value is None or value < minimum:
         raise ValueError(f"{value} is below {minimum}")
     return value
-
-
-def _list_parts(lists: pa.Array, dtype: type) -> tuple[np.ndarray, np.ndarray]:
-    """Return (bounds int64[n + 1] from 0, values) of a list array; a null list is empty."""
-    bounds = np.zeros(len(lists) + 1, np.int64)
-    np.cumsum(np.asarray(pc.fill_null(pc.list_value_length(lists), 0)), out=bounds[1:])
-    return bounds, np.array(lists.flatten(), dtype)
 
 
 def _mask(array: pa.Array) -> pa.Array | None:
