@@ -31,6 +31,7 @@ class Found:
     notices: list[str] = field(default_factory=list)
 
     def lines(self) -> Iterator[str]:
+        """What a person reads: the problems, or how much there is to build from."""
         for problem in self.problems:
             yield f"error: {problem}"
         for notice in self.notices:
@@ -50,6 +51,7 @@ class Found:
         yield f"{len(self.models)} models, {len(self.udfs)} UDFs: all compile"
 
     def as_dict(self) -> dict[str, Any]:
+        """The same for a program, as `check --json` prints it."""
         return {
             "problems": [{"where": p.where, "what": p.what, "fix": p.fix} for p in self.problems],
             "notices": self.notices,

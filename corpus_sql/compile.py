@@ -27,6 +27,7 @@ class Compiled:
 
     @property
     def name(self) -> str:
+        """The relation: <folder>.<name>."""
         return self.model.name
 
 
@@ -106,6 +107,7 @@ class Compiler:
 
     @property
     def project_stages(self) -> set[str]:
+        """Names of all stages that the project has, listed or not."""
         return {model.stem for model in self.project.models.values() if model.folder == "stages"}
 
 

@@ -231,9 +231,8 @@ class DuckDB:
             raise
 
     def close(self) -> None:
+        """Close the work file; what was stored stays in it."""
         self.connection.close()
-
-    # -------------------------------------------------------------------------------------------- inner workings
 
     def _cursor(self) -> duckdb.DuckDBPyConnection:
         cursor = self.connection.cursor()

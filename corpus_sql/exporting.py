@@ -142,9 +142,6 @@ def _batches(path: Path, columns: list[str] | None) -> Iterator[pa.RecordBatch]:
         raise DataError(Problem(str(path), what, "corpus-sql verify says what else is wrong.")) from error
 
 
-# --- oscar -----------------------------------------------------------------------------------------------------------
-
-
 def _oscar(build: _Build, folder: Path, part_bytes: int) -> list[Written]:
     languages: dict[str, oscar_writing.Language] = {}
     origins = _origins(build.folder / "_audit" / "documents.parquet")
@@ -165,9 +162,6 @@ def _origins(path: Path) -> Iterator[dict[str, Any]]:
     """Yield the kept documents in order of id, which is the order of the shards."""
     for batch in _batches(path, ["id", "fetched_at", "source_record_id", "extra", "verdict"]):
         yield from batch.filter(pc.equal(batch["verdict"], "keep")).to_pylist()
-
-
-# --- by split --------------------------------------------------------------------------------------------------------
 
 
 def _splits(batches: Iterable[pa.RecordBatch]) -> Iterator[tuple[str, pa.RecordBatch]]:

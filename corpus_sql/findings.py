@@ -41,6 +41,7 @@ class Findings:
 
     @property
     def errors(self) -> list[Finding]:
+        """The findings for which a build must not be handed over."""
         return [one for one in self.findings if one.severity == ERROR]
 
     @property
@@ -90,9 +91,11 @@ class Say:
         self.damaged: set[str] = set()  # files that later checks must not read
 
     def error(self, what: str, fix: str = "") -> None:
+        """Note what must not be; the check ends as error."""
         self.found.append(Finding(self.layer, self.check, ERROR, what, fix))
 
     def notice(self, what: str, fix: str = "") -> None:
+        """Note what one should know."""
         self.found.append(Finding(self.layer, self.check, NOTICE, what, fix))
 
     def many(self, what: str, examples: Sequence[str], fix: str = "", *, count: int | None = None) -> None:

@@ -44,10 +44,12 @@ class Model:
 
     @property
     def folder(self) -> str:
+        """The kind of model, such as stages."""
         return self.name.split(".")[0]
 
     @property
     def stem(self) -> str:
+        """The name within its folder."""
         return self.name.split(".")[1]
 
 

@@ -25,6 +25,7 @@ class Opened:
 
     @property
     def audit(self) -> Path:
+        """The folder of the audit tables."""
         return self.folder / "_audit"
 
     @property
@@ -34,6 +35,7 @@ class Opened:
 
     @cached_property
     def manifest(self) -> dict[str, Any]:
+        """_MANIFEST.json."""
         return json.loads((self.folder / "_MANIFEST.json").read_text("utf-8"))
 
     @cached_property
@@ -68,6 +70,7 @@ class Opened:
             self.connection.close()
 
     def rows(self, sql: str, values: list[Any] | None = None) -> list[tuple]:
+        """All rows of a small result."""
         return self.connection.execute(sql, values or []).fetchall()
 
     def one(self, sql: str) -> Any:

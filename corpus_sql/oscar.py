@@ -65,9 +65,6 @@ def _parse(name: str, language: str) -> _Name | None:
     return _Name(language, bool(match[2]), int(match[3]) if match[3] else None)
 
 
-# --- finding ---------------------------------------------------------------------------------------------------------
-
-
 def find(paths: list[Path]) -> tuple[list[Input], list[str]]:
     """Return an input for each part and the names passed over: languages in byte order, parts in the order of numbers.
 
@@ -232,9 +229,6 @@ def text_path(path: Path) -> Path:
     if name is None:
         raise DataError(Problem(str(path), "is no file of the OSCAR layout"))
     return path.with_name(text_name(name.language, name.part))
-
-
-# --- reading ---------------------------------------------------------------------------------------------------------
 
 
 def read(path: Path, max_bytes: int) -> Iterator[Record | Bad | Blank]:

@@ -123,8 +123,6 @@ def _has_duplicate(line: bytes, keys: int) -> bool:
     return unescaped != keys
 
 
-# --- the scan --------------------------------------------------------------------------------------------------------
-
 _BODY = rb'[^"\\\x00-\x1f]*+(?:\\(?:["\\/bfnrt]|u[0-9a-fA-F]{4})[^"\\\x00-\x1f]*+)*+'
 _STRING_BODY = re.compile(_BODY)
 _SPACE = re.compile(rb"[ \t\r\n]*+")

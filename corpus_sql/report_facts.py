@@ -61,6 +61,7 @@ class Facts:
 
     @property
     def config(self) -> dict[str, Any]:
+        """Every key of the config with its default, as the build recorded it."""
         return self.record["config"]
 
     @property
