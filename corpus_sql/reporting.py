@@ -19,10 +19,10 @@ from corpus_sql.card import cell
 from corpus_sql.report_facts import Facts, facts
 from corpus_sql.report_problems import percent
 from corpus_sql.report_sections import sections
-from corpus_sql.shown import number
+from corpus_sql.shown import spelled
 
 # What a browser would act on or hide: controls but tab and line feed, marks of direction, the byte order mark,
-# interlinear annotation, noncharacters. They are shown as U+XXXX.
+# interlinear annotation, noncharacters. They are shown as U+ and their number.
 _ACTING = re.compile(
     "[\x00-\x08\x0b-\x1f\x7f-\x9f\u061c\u200b\u200e\u200f\u2028-\u202e\u2060-\u206f\ufdd0-\ufdef\ufeff\ufff9-\ufffb"
     + "".join(chr(plane << 16 | 0xFFFE) + chr(plane << 16 | 0xFFFF) for plane in range(17))
@@ -79,19 +79,8 @@ def _environment(autoescape: bool = False) -> jinja2.Environment:
     return environment
 
 
-def spelled(value: Any) -> str:
-    """Spell one value of a table: integers grouped, null as nothing."""
-    if value is None:
-        return ""
-    if isinstance(value, bool):
-        return str(value).lower()
-    if isinstance(value, int):
-        return f"{value:,}"
-    return number(value) if isinstance(value, float) else str(value)
-
-
 def visible(text: str) -> Markup:
-    """Escape a text for HTML, and show every character that a browser would act on or hide as U+XXXX."""
+    """Escape a text for HTML, and show every character that a browser would act on or hide as U+ and its number."""
     parts, end = [], 0
     for match in _ACTING.finditer(text):
         parts += [escape(text[end : match.start()]), Markup(f'<span class="x">U+{ord(match[0]):04X}</span>')]

@@ -14,7 +14,7 @@ from corpus_sql.explain import Story
 
 def table(head: tuple[str, ...], rows: list[tuple], left: int = 1) -> Iterator[str]:
     """Lay rows out in columns; the first `left` columns are text, the others numbers. Wide characters count double."""
-    cells = [[*head], *([_cell(value) for value in row] for row in rows)]
+    cells = [[*head], *([spelled(value) for value in row] for row in rows)]
     widths = [max(cell_len(row[i]) for row in cells) for i in range(len(head))]
     for row in cells:
         parts = []
@@ -24,7 +24,8 @@ def table(head: tuple[str, ...], rows: list[tuple], left: int = 1) -> Iterator[s
         yield "  ".join(parts).rstrip()
 
 
-def _cell(value: Any) -> str:
+def spelled(value: Any) -> str:
+    """Spell one value of a table: integers grouped, null as nothing."""
     if value is None:
         return ""
     if isinstance(value, bool):
