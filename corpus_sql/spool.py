@@ -16,10 +16,7 @@ import pyarrow as pa
 from corpus_sql.engine_duckdb import DuckDB
 
 STRETCH_BYTES = 32 << 20  # about what is held at once
-DOCUMENTS = """
-select numbered.id as id, numbered.place as place, 4 * documents.n_chars + length(coalesce(documents.extra, '')) as size
-from relations.numbered as numbered join read.documents as documents using (id)
-"""
+DOCUMENTS = "select id, place, size from outputs.facts"
 QUARANTINE = "select id, row_number() over (order by id) - 1 as place, octet_length(raw) as size from read.quarantine"
 
 
@@ -32,7 +29,7 @@ def in_id_order(engine: DuckDB, sql: str, keys: str, file: Path) -> Iterator[pa.
     ends = np.cumsum(np.concatenate(sizes)) if sizes else np.zeros(0, np.int64)
     of_place = (ends - 1) // STRETCH_BYTES if len(ends) else ends  # place -> its stretch
     placed = f"select keys.place as place, model.* from (\n{sql}\n) as model join ({keys}) as keys using (id)"
-    rows = engine.rows(placed)
+    rows = engine.rows(placed, any_order=True)
     try:
         yield from _sorted(rows, of_place, file)
     finally:
