@@ -19,7 +19,7 @@ from corpus_sql.card import cell
 from corpus_sql.report_facts import Facts, facts
 from corpus_sql.report_problems import percent
 from corpus_sql.report_sections import sections
-from corpus_sql.shown import spelled
+from corpus_sql.shown import number, spelled
 
 # What a browser would act on or hide: controls but tab and line feed, marks of direction, the byte order mark,
 # interlinear annotation, noncharacters. They are shown as U+ and their number.
