@@ -21,6 +21,7 @@ from corpus_sql import judging
 from corpus_sql.errors import ConfigError, Problem
 from corpus_sql.explain import open_build
 from corpus_sql.files import reports, write
+from corpus_sql.report_queries import query
 from corpus_sql.validation import did_you_mean
 
 USES = {
@@ -30,7 +31,6 @@ USES = {
     "by-reason": "It shows what each rule drops; the numbers drawn are not the numbers dropped.",
 }
 BANDS = (200, 1_000, 5_000, 20_000)  # code points: where the length bands of a stratified sample begin
-_PRIORITY = "sha256(? || ':' || id)"  # of seed and id: the order in which documents are drawn
 
 
 @dataclass(frozen=True)
@@ -97,28 +97,13 @@ def _dicts(found: duckdb.DuckDBPyConnection) -> list[dict[str, Any]]:
     return [dict(zip(names, row, strict=True)) for row in found.fetchall()]
 
 
-_DOCUMENT = "id, source_id, lang, n_chars, verdict, stage, reason"
-
-
 def _stratified(connection: duckdb.DuckDBPyConnection, n: int, seed: str) -> tuple[list[dict], dict, str]:
     """Draw from the kept documents by source, language and length band, in proportion to the strata.
 
     Where n reaches, every stratum has one first. weight: kept documents of the stratum for each one drawn from it.
     """
-    band = (
-        "case "
-        + " ".join(f"when n_chars < {limit} then {i}" for i, limit in enumerate(BANDS))
-        + f" else {len(BANDS)} end"
-    )
-    strata = connection.execute(
-        f"""
-        select source_id, lang, {band} as band, count(*)
-        from documents
-        where verdict = 'keep'
-        group by all
-        order by all
-        """
-    ).fetchall()
+    bands = {"bands": list(BANDS)}
+    strata = connection.execute(query("sample_strata"), bands).fetchall()
     shares = allocate([size for *_, size in strata], n)
     connection.execute(
         "create temp table wanted (source_id varchar, lang varchar, band integer, size bigint, share bigint)"
@@ -126,21 +111,7 @@ def _stratified(connection: duckdb.DuckDBPyConnection, n: int, seed: str) -> tup
     for (source_id, lang, number, size), share in zip(strata, shares, strict=True):
         if share:
             connection.execute("insert into wanted values (?, ?, ?, ?, ?)", [source_id, lang, number, size, share])
-    rows = _dicts(
-        connection.execute(
-            f"""
-            select {_DOCUMENT}, band, size / share as weight
-            from (
-                select *, row_number() over (partition by source_id, lang, band order by {_PRIORITY}) as place
-                from (select {_DOCUMENT}, {band} as band from documents where verdict = 'keep') as kept
-                join wanted using (source_id, lang, band)
-            ) as ordered
-            where place <= share
-            order by source_id, lang, band, place
-            """,
-            [seed],
-        )
-    )
+    rows = _dicts(connection.execute(query("sample_stratified"), {"seed": seed, **bands}))
     for row in rows:
         row["band"] = band_name(row["band"])
     total, reached = (
@@ -218,34 +189,14 @@ def _by_reason(
 
     Quarantined lines are among them, with the bytes of the line as their text.
     """
-    dropped = """(
-        select id, source_id, lang, n_chars, verdict, stage, reason from documents where verdict <> 'keep'
-        union all
-        select id, source_id, null, null, 'quarantine', 'read', reason from quarantine
-    )"""
-    counts = connection.execute(f"select stage, reason, count(*) from {dropped} group by all order by all").fetchall()
+    connection.execute(f"create temp view dropped as {query('sample_dropped')}")
+    counts = connection.execute("select stage, reason, count(*) from dropped group by all order by all").fetchall()
     reasons = sorted({reason for _, reason, _ in counts})
     if rule is not None and rule not in reasons:
         raise ConfigError(
             Problem("--rule", f"nothing was dropped for {rule!r}", did_you_mean(rule, reasons) if reasons else "")
         )
-    rows = _dicts(
-        connection.execute(
-            f"""
-            select {_DOCUMENT}, n_dropped / least(n_dropped, ?) as weight
-            from (
-                select
-                    *,
-                    row_number() over (partition by stage, reason order by {_PRIORITY}) as place,
-                    count(*) over (partition by stage, reason) as n_dropped
-                from {dropped}
-            ) as ordered
-            where place <= ? and (? is null or reason = ?)
-            order by stage, reason, place
-            """,
-            [n, seed, n, rule, rule],
-        )
-    )
+    rows = _dicts(connection.execute(query("sample_by_reason"), {"n": n, "seed": seed, "rule": rule}))
     counted = {f"{stage} {reason}": count for stage, reason, count in counts if rule in (None, reason)}
     return rows, {"dropped": counted}, f"{len(counted):,} reasons, {sum(counted.values()):,} lines dropped"
 
@@ -282,43 +233,10 @@ def _near_threshold(
     one = known[rule]
     with judging.open_for_judging(folder) as connection:
         least = record["config"]["lang"]["min_score"] if rule == "lang_undetermined" else None
-        query = f"""
-            with
-                told as (
-                    select id, hit.value as value, coalesce(hit.threshold, ?) as threshold
-                    from (
-                        select id, list_filter(hits, lambda h: h.reason = ?)[1] as hit
-                        from ({judging.as_if_fired(folder, one)}) as judged
-                    ) as fired
-                ),
-                apart as (
-                    select
-                        id,
-                        value,
-                        threshold,
-                        abs(value - threshold) / coalesce(nullif(abs(threshold), 0), 1) as distance,
-                        case
-                            when list_contains(list_transform(then_.hits, lambda h: h.reason), ?) then 'hit'
-                            else 'passed'
-                        end as side
-                    from told
-                    join stages."{one.stage}" as then_ using (id)
-                    where value is not null and threshold is not null
-                ),
-                ordered as (
-                    select
-                        *,
-                        row_number() over (partition by side order by distance, {_PRIORITY}) as place,
-                        count(*) over (partition by side) as of_side
-                    from apart
-                )
-            select {_DOCUMENT.replace("id,", "documents.id,", 1)}, side, value, threshold, distance, of_side
-            from ordered
-            join main.documents as documents on documents.id = ordered.id
-            where place <= ?
-            order by side, place
-        """
-        rows = _dicts(connection.execute(query, [least, rule, rule, seed, n]))
+        connection.execute(f"create temp view as_fired as {judging.as_if_fired(folder, one)}")
+        connection.execute(f'create temp view judged as select id, hits from stages."{one.stage}"')
+        values = {"threshold": least, "rule": rule, "seed": seed, "n": n}
+        rows = _dicts(connection.execute(query("sample_near_threshold"), values))
     sides = {side: next((row["of_side"] for row in rows if row["side"] == side), 0) for side in ("hit", "passed")}
     for row in rows:
         del row["of_side"]
@@ -330,9 +248,9 @@ def _near_threshold(
 
 
 def _by_id(connection: duckdb.DuckDBPyConnection, ids: list[str]) -> list[dict[str, Any]]:
-    return _dicts(
-        connection.execute(f"select {_DOCUMENT} from documents where id in (select unnest(?::varchar[]))", [ids])
-    )
+    columns = "id, source_id, lang, n_chars, verdict, stage, reason"
+    sql = f"select {columns} from documents where id in (select unnest(?::varchar[]))"
+    return _dicts(connection.execute(sql, [ids]))
 
 
 def _texts(connection: duckdb.DuckDBPyConnection, ids: list[str]) -> dict[str, str | None]:
