@@ -17,36 +17,13 @@ import pyarrow as pa
 from corpus_sql import ledger
 from corpus_sql.findings import Say, Unchecked
 from corpus_sql.opened import Opened
+from corpus_sql.report_queries import query
 from corpus_sql.resources import sha256_file
 
 _CHUNK = 1 << 20
 _HEAD = 64 << 10  # bytes of a quarantined line that are kept
 _BOM = b"\xef\xbb\xbf"
 _FIELDS = ("url", "fetched_at", "license_spdx", "source_record_id", "parent_ids", "group_id")
-
-_EXPECTED = """
-    select
-        documents.line, documents.byte_offset, documents.id, documents.n_chars, documents.content_hash64,
-        documents.url, documents.fetched_at, documents.license_spdx, documents.source_record_id, documents.parent_ids,
-        documents.group_id, documents.extra,
-        coalesce(shards.sha256, unhex(sha256(rejected.text))) as final_sha256,
-        spans.spans as spans,
-        null as reason, null as detail, null as raw
-    from documents
-    left join shards using (id)
-    left join rejected using (id)
-    left join (
-        select id, list({'kind': kind, 'from': start_char, 'to': end_char} order by start_char) as spans
-        from pii
-        group by id
-    ) as spans using (id)
-    where documents.file = ?
-    union all
-    select line, byte_offset, id, null, null, null, null, null, null, null, null, null, null, null, reason, detail, raw
-    from quarantine
-    where file = ?
-    order by 1
-"""
 
 
 def raw(build: Opened, say: Say) -> str:
@@ -99,7 +76,7 @@ def _superseded(build: Opened) -> set[str]:
 
 def _compare(build: Opened, file: str, path: Path, wrong: dict[str, list[str]]) -> dict[str, int]:
     """Walk a file and what the build says of its lines side by side; return how much of it was found."""
-    expected = build.stream(_EXPECTED, [file, file])
+    expected = build.stream(query("verify_raw_lines"), [file])
     wanted = next(expected, None)
     number = blank = found = 0
     start, lines = _lines(path)
