@@ -15,7 +15,7 @@ from typing import Any
 
 import pyarrow as pa
 
-from corpus_sql import earlier, kernel_cache, ledger, model_files, noticing, raw, resources
+from corpus_sql import earlier, kernel_cache, ledger, model_files, noticing, publish, raw, resources
 from corpus_sql.compile import Compiled, Compiler, build_order, fingerprint
 from corpus_sql.config import Config
 from corpus_sql.engine_duckdb import LEAST_MEMORY, DamagedWorkFile, DuckDB
@@ -30,6 +30,7 @@ from corpus_sql.publish import EXPORTS, Written, finish, write_folder
 from corpus_sql.validation import nearest
 
 NEW = "not built yet"
+SMALL = 1.0  # seconds below which a relation made for the first time has no line of its own
 UNREAD = pa.schema([("file", pa.string()), ("source_id", pa.string()), ("bytes", pa.int64()), ("status", pa.string())])
 _READ_TOOLS = ("pyarrow", "orjson")
 # what the disk needs, as multiples of the compressed raw files: text is about 5 times its zstd size, stored once beside
@@ -91,6 +92,9 @@ def run(
         final = config.corpus / config.dataset / config.version
         stack.enter_context(locked(final.parent))
         recover(final)
+        other = publish.was_other(config, final) and not replace and emit == "all"
+        if other and not plan:  # known before anything is measured
+            raise ConfigError(publish.there_already(config, final, publish.DIFFERENT))
         config.work.mkdir(parents=True, exist_ok=True)
         shutil.rmtree(config.work / "spill", ignore_errors=True)  # of a killed run
         options = {"threads": threads or os.cpu_count() or 1, "memory": limit}
@@ -125,6 +129,8 @@ def _run(
         raw_bytes = sum(file.bytes for file in gate.files) + earlier.bytes_read(config)
         estimate = {"work": raw_bytes * _DISK_WORK, "spill": raw_bytes * _DISK_SPILL, "build": raw_bytes * _DISK_BUILD}
         if plan:
+            if publish.was_other(config, final):
+                report.line(f"{final} was made with another config: the run will need --replace")
             return Outcome("planned", final, steps, estimate=estimate, notices=notices)
         _make(project, gate, engine, steps, report)
         told = noticing.notices(engine, config, steps)
@@ -212,8 +218,20 @@ def compile_all(project: Project) -> tuple[list[Compiled], list[str]]:
         near = nearest(name, [*project.models, *READ])
         return Problem(reader, f"reads {name}, which is no relation", f"Did you mean {near}?" if near else "")
 
+    notices += unset(project)
     made = {*READ, EARLIER} if earlier.find(project.config) else set(READ)
     return build_order(find, targets, made, missing), notices
+
+
+def unset(project: Project) -> list[str]:
+    """Return a notice for each listed stage of the user's own with a key that no table sets: a rule that is off."""
+    found = []
+    for stage in project.config.stages:
+        model = project.models[f"stages.{stage}"]
+        given = {key for table in project.config.limits(stage).values() for key in table}
+        if model.layer != BUILT_IN and (missing := [key for key in model.config_keys if key not in given]):
+            found.append(f"[{stage}] {', '.join(missing)}: not set, so what it limits is not limited")
+    return found
 
 
 def make_plan(project: Project, gate: ledger.Gate, engine: DuckDB, cache: bool) -> tuple[list[Step], list[str]]:
@@ -316,17 +334,24 @@ def _make(project: Project, gate: ledger.Gate, engine: DuckDB, steps: list[Step]
         report.line("first use: kernels are compiled once, which takes about 20 seconds in all")
     skipped = leaves(steps)
     reused: list[str] = []
+    small: list[Step] = []
     for step in steps:
         if step.compiled is None or step.name in skipped:
             continue
         if not step.why:
+            _say(report, [], small)
             reused.append(step.name)
             continue
-        _say_reused(report, reused)
+        _say(report, reused, [])
         _make_one(project, engine, step, documents, report)
+        seconds = report.seconds[step.name]
+        if step.why == NEW and step.compiled.model.folder not in ("measures", "stages") and seconds < SMALL:
+            small.append(step)
+            continue
+        _say(report, [], small)
         why = "" if step.why == NEW else f", {step.why}"
-        report.line(f"ran     {step.name}: {step.rows:,} rows in {report.seconds[step.name]:.1f} s{why}")
-    _say_reused(report, reused)
+        report.line(f"ran     {step.name}: {step.rows:,} rows in {seconds:.1f} s{why}")
+    _say(report, reused, small)
 
 
 def _read_earlier(project: Project, engine: DuckDB, step: Step, report: Report) -> None:
@@ -340,10 +365,15 @@ def _read_earlier(project: Project, engine: DuckDB, step: Step, report: Report) 
     )
 
 
-def _say_reused(report: Report, names: list[str]) -> None:
-    if names:
-        report.line(f"reused  {', '.join(names)}")
-        names.clear()
+def _say(report: Report, reused: list[str], small: list[Step]) -> None:
+    """Tell of relations that were reused, and of small ones that were made for the first time, a line for all."""
+    if reused:
+        report.line(f"reused  {', '.join(reused)}")
+        reused.clear()
+    if small:
+        seconds = sum(report.seconds[step.name] for step in small)
+        report.line(f"ran     {', '.join(step.name for step in small)}: in {seconds:.1f} s")
+        small.clear()
 
 
 def _steps(advance: Callable[[int], None]) -> Callable[[int], None]:

@@ -16,6 +16,7 @@ import platform
 import unicodedata
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import suppress
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -28,6 +29,7 @@ from corpus_sql.model import quoted
 
 LEAST_MEMORY = 512 << 20  # below this an ordered write fails to pin its blocks
 _STATE = "main.built"
+_ASIDE = "__aside"  # ends the name of a table that is not whole yet
 # how DuckDB's messages tell that the disk takes no more, and that what lies in the work file cannot be read
 _DISK = ("No space left", "File too large", "Disk quota exceeded", "Could not write")
 _DAMAGE = (
@@ -156,22 +158,29 @@ class DuckDB:
         """Make several relations from one stream of (relation, batch), all whole or none; return the rows of each.
 
         Each batch is committed by itself, since what one transaction writes stays in memory until it ends: 1.6 GB of
-        texts took 2.6 GB. A relation is there only when the state says so, and the state is written last, at once.
+        texts took 2.6 GB. So the rows go to tables aside, which take the names in one transaction at the end.
         """
         rows = dict.fromkeys(schemas, 0)
-        with self._transaction():
-            for name, schema in schemas.items():
-                self._drop(name)
-                empty = schema.empty_table()  # noqa: F841  DuckDB finds it by its name
-                self.connection.execute(f"create table {name} as select * from empty")
-        for name, batch in batches:
-            self.connection.register("batch_in", batch)
-            self.connection.execute(f"insert into {name} select * from batch_in")
-            self.connection.unregister("batch_in")
-            rows[name] += batch.num_rows
-        with self._transaction():
-            for name in schemas:
-                self._remember(name, made_from, rows[name])
+        for name, schema in schemas.items():
+            empty = schema.empty_table()  # noqa: F841  DuckDB finds it by its name
+            self.connection.execute(f"create schema if not exists {name.split('.')[0]}")
+            self.connection.execute(f"create or replace table {name}{_ASIDE} as select * from empty")
+        try:
+            for name, batch in batches:
+                self.connection.register("batch_in", batch)
+                insert = f"insert into {name}{_ASIDE} select * from batch_in"
+                self._guard(partial(self.connection.execute, insert))
+                self.connection.unregister("batch_in")
+                rows[name] += batch.num_rows
+            with self._transaction():
+                for name in schemas:
+                    self._drop(name)
+                    self.connection.execute(f"alter table {name}{_ASIDE} rename to {name.split('.')[1]}")
+                    self._remember(name, made_from, rows[name])
+        finally:
+            with suppress(duckdb.Error):  # after a full disk nothing can be dropped; the next run does
+                for name in schemas:
+                    self.connection.execute(f"drop table if exists {name}{_ASIDE}")
         return rows
 
     def build(
@@ -220,7 +229,8 @@ class DuckDB:
             yield from self._batches(self._guard(lambda: cursor.sql(sql).to_arrow_reader(batch_rows)))
         finally:
             if any_order:
-                self.connection.execute("set preserve_insertion_order = true")
+                with suppress(duckdb.Error):  # a generator given up after an error ends when all is closed
+                    self.connection.execute("set preserve_insertion_order = true")
 
     def values(self, sql: str) -> list[tuple]:
         """Return a small result as Python rows."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import json
 import os
 import platform
 import resource
@@ -166,38 +167,58 @@ def write_folder(
 
 
 def finish(config: Config, written: Written, final: Path, *, replace: bool) -> str:
-    """Give the building folder its name, unless a version of that name is there: the same stays, another is refused."""
+    """Give the building folder its name, unless a version of that name is there: the same stays, another is refused.
+
+    The same is every file the same but run.json, audit tables included: what `why` would answer is part of the result.
+    """
     if written.building is None:
         return "hashes"
     if final.exists():
-        same = (final / "_MANIFEST.json").is_file() and (final / "_MANIFEST.json").read_bytes() == (
-            written.building / "_MANIFEST.json"
-        ).read_bytes()
-        if same and replace:  # the same shards, but perhaps other tables beside them
-            same = (final / "_audit/build.json").is_file() and (final / "_audit/build.json").read_bytes() == (
-                written.building / "_audit/build.json"
-            ).read_bytes()
-        whole = same and all(
-            (final / one["name"]).is_file() and sha256_file(final / one["name"]) == one["sha256"]
-            for one in written.manifest["shards"]
-        )
-        if whole:
+        same = _sums(final) == _sums(written.building)
+        damaged = [name for name, digest in _sums(final).items() if not _holds(final / name, digest)] if same else []
+        if same and not damaged:
             shutil.rmtree(written.building)
             return "same"
         if not replace:
             shutil.rmtree(written.building)
-            why = "its shards are damaged" if same else "this build comes out different"
-            raise ConfigError(
-                Problem(
-                    str(final),
-                    f"the version {config.version} is there already, and {why}",
-                    "Give the build another version in the config, or let it take the place of the old one with "
-                    "--replace.",
-                )
-            )
+            raise ConfigError(there_already(config, final, f"damaged: {damaged[0]}" if damaged else DIFFERENT))
     publish(written.building, final)
     written.building = final
     return "published"
+
+
+DIFFERENT = "this build comes out different"
+
+
+def there_already(config: Config, final: Path, why: str) -> Problem:
+    """Say that a version is there that this build is not."""
+    return Problem(
+        str(final),
+        f"the version {config.version} is there already, and {why}",
+        "Give the build another version in the config, or let it take the place of the old one with --replace.",
+    )
+
+
+def was_other(config: Config, final: Path) -> bool:
+    """Return whether a version is there that another config made, so that this build can only come out different."""
+    try:
+        manifest_there = json.loads((final / "_MANIFEST.json").read_bytes())
+    except (OSError, ValueError):
+        return False
+    return isinstance(manifest_there, dict) and manifest_there.get("config_sha256") != config.sha256
+
+
+def _sums(folder: Path) -> dict[str, str]:
+    """Return file -> SHA-256 as SHA256SUMS states them, but for run.json; nothing where it cannot be read."""
+    try:
+        lines = (folder / "_audit" / "SHA256SUMS").read_text("utf-8").splitlines()
+    except (OSError, UnicodeDecodeError):
+        return {}
+    return {line[66:]: line[:64] for line in lines if line[66:] != "_audit/run.json"}
+
+
+def _holds(path: Path, digest: str) -> bool:
+    return path.is_file() and sha256_file(path) == digest
 
 
 def _hashes(engine: DuckDB, file: Path | None) -> dict[str, str]:
