@@ -217,20 +217,23 @@ class DuckDB:
             self._remember(name, made_from, rows)
         return rows
 
-    def rows(self, sql: str, batch_rows: int = 2048, *, any_order: bool = False) -> Iterator[pa.RecordBatch]:
+    def rows(self, sql: str, batch_rows: int = 2048, *, streaming: bool = False) -> Iterator[pa.RecordBatch]:
         """Yield a query's rows as Arrow batches, in the order of its ORDER BY.
 
-        any_order: let them come as they come, which spares the engine the memory that keeping an order takes.
+        streaming: the first table of each FROM streams by, the others are kept in memory, and the rows come in any
+        order; the optimiser would put long texts on the side that is kept.
         """
         cursor = self._cursor()
-        if any_order:
+        if streaming:
             self.connection.execute("set preserve_insertion_order = false")
+            self.connection.execute("set disabled_optimizers = 'join_order,build_side_probe_side'")
         try:
             yield from self._batches(self._guard(lambda: cursor.sql(sql).to_arrow_reader(batch_rows)))
         finally:
-            if any_order:
+            if streaming:
                 with suppress(duckdb.Error):  # a generator given up after an error ends when all is closed
                     self.connection.execute("set preserve_insertion_order = true")
+                    self.connection.execute("set disabled_optimizers = ''")
 
     def values(self, sql: str) -> list[tuple]:
         """Return a small result as Python rows."""

@@ -29,7 +29,7 @@ def in_id_order(engine: DuckDB, sql: str, keys: str, file: Path) -> Iterator[pa.
     ends = np.cumsum(np.concatenate(sizes)) if sizes else np.zeros(0, np.int64)
     of_place = (ends - 1) // STRETCH_BYTES if len(ends) else ends  # place -> its stretch
     placed = f"select keys.place as place, model.* from (\n{sql}\n) as model join ({keys}) as keys using (id)"
-    rows = engine.rows(placed, any_order=True)
+    rows = engine.rows(placed, streaming=True)
     try:
         yield from _sorted(rows, of_place, file)
     finally:

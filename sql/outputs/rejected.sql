@@ -7,16 +7,25 @@
 -- column: lang VARCHAR | ISO 639-1, or und
 -- column: url VARCHAR | where the document came from
 -- column: text VARCHAR | its text; null where keep_rejected_text is false
+with
+    scrubbed as (
+        select
+            scrubbed.id as id,
+            scrubbed.text as text
+        from {{ if_stage("pii", "outputs.scrubbed", "outputs.not_scrubbed") }} as scrubbed
+        join outputs.outcomes as outcomes using (id)
+        where scrubbed.text is not null and outcomes.verdict = 'reject'
+    )
 select
-    ends.id as id,
-    ends.stage as stage,
-    ends.reason as reason,
+    documents.id as id,
+    outcomes.stage as stage,
+    outcomes.reason as reason,
     documents.source_id as source_id,
-    languages.lang as lang,
+    facts.lang as lang,
     documents.url as url,
     case when {{ config.keep_rejected_text }} then coalesce(scrubbed.text, documents.text) end as text
-from outputs.ends as ends
-join read.documents as documents using (id)
-join relations.languages as languages using (id)
-left join {{ if_stage("pii", "outputs.scrubbed", "outputs.not_scrubbed") }} as scrubbed using (id)
-where ends.verdict = 'reject'
+from read.documents as documents
+join outputs.outcomes as outcomes using (id)
+join outputs.facts as facts using (id)
+left join scrubbed using (id)
+where outcomes.verdict = 'reject'
