@@ -35,7 +35,7 @@ demo: $(VENV)/.installed  ## build the demo corpus in build/demo
 	@echo "In this checkout, corpus-sql is $(VENV)/bin/corpus-sql."
 
 test: $(VENV)/.installed  ## run the tests
-	$(VENV)/bin/python -m pytest
+	$(VENV)/bin/python -m pytest -n auto --dist loadfile
 
 check: $(VENV)/.installed  ## lint, and see that the code is formatted
 	$(VENV)/bin/ruff check .

@@ -42,7 +42,8 @@ def manifest(
     """
     own = [stage for stage in config.stages if stage not in (*FILTERS, *DEDUP, "pii")]
     near, decontaminate = config.values["near_dedup"], config.values["decontaminate"]
-    kinds = [kind for kind in PII if kind in ("email", "phone", "card", "ip", "key") or pii.get(kind)]
+    sought = config.values["pii"]["kinds"] if "pii" in config.stages else ()
+    kinds = [kind for kind in PII if kind in ("email", "phone", "card", "ip", "key") or kind in sought]
     return {
         "dataset": config.dataset,
         "version": config.version,
