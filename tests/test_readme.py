@@ -75,3 +75,17 @@ def test_the_rule_that_it_shows_works(demo):
     run("corpus-sql run loud.toml", demo)
     query = "select distinct reason from decisions where stage = 'shouting' and verdict = 'reject'"
     assert run(f'corpus-sql sql artifacts/corpus/demo/v2 "{query}" --format csv', demo) == "reason\nhigh_exclamations\n"
+
+
+def test_the_script_computes_the_build_hashes(demo, tmp_path):
+    (script,) = [one for one in snippets(ROOT / "docs" / "build-hash.md") if one.kind == "python"]
+    (tmp_path / "hashes.py").write_text(script.code, "utf-8")
+    build = demo / "artifacts/corpus/demo/v1"
+    if not build.is_dir():
+        run("corpus-sql run corpus.toml", demo)
+    command = [sys.executable, str(tmp_path / "hashes.py"), str(demo / "artifacts/corpus/raw"), str(build)]
+    printed = subprocess.run(command, capture_output=True, text=True, check=True).stdout
+    chain = json.loads((build / "_audit/build.json").read_text("utf-8"))["hash_chain"]
+    assert dict(line.split() for line in printed.splitlines()) == {
+        name: chain[name] for name in ("corpus_build_hash", "filtered_build_hash")
+    }
