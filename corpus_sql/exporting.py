@@ -14,6 +14,7 @@ gives the same bytes.
 
 from __future__ import annotations
 
+import hashlib
 import json
 import os
 import shutil
@@ -33,10 +34,12 @@ from corpus_sql.errors import ConfigError, DataError, Problem
 from corpus_sql.explain import open_build
 from corpus_sql.oscar_writing import Written
 from corpus_sql.progress import Report
+from corpus_sql.resources import sha256_file
 from corpus_sql.validation import counted, did_you_mean, shown
 
 PART_BYTES = 512 << 20  # a part of text of half a GiB: some 150 to 200 MB on disk
 LEVEL = 6  # of zstd for jsonl, as raw files have it
+_VERIFY = "Nothing was exported. Run corpus-sql verify: it says what else is wrong."
 _BATCH = 256  # rows read at once; a row group of a shard, at most 64 MiB, bounds their size
 
 
@@ -48,7 +51,8 @@ def export(
     part_bytes: of decompressed text (oscar), lines (jsonl) or values (parquet-by-split) after which a new file begins;
     a document is never cut, so one alone may be larger. Default: PART_BYTES. report: where progress is shown.
     Raises ConfigError for an unknown format, a folder that is no build and a DIR that holds something or lies in the
-    build; DataError when the shards do not fit the manifest, and when DIR cannot be written. Then there is no DIR.
+    build; DataError when the shards do not fit the manifest or their own hashes, and when DIR cannot be written. Then
+    there is no DIR.
     """
     formats: dict[str, Callable[[_Build, Path, int], list[Written]]] = {
         "oscar": _oscar,
@@ -69,6 +73,7 @@ def export(
             try:
                 for leftover in unfinished.iterdir():  # of an export that was killed
                     shutil.rmtree(leftover) if leftover.is_dir() else leftover.unlink()
+                whole.check_files()
                 written = formats[format](whole, unfinished, part_bytes or PART_BYTES)
                 for folder in (*(one for one in unfinished.iterdir() if one.is_dir()), unfinished):
                     files.sync(folder)
@@ -117,19 +122,34 @@ class _Build:
         """Return the columns of the shards, as in the first."""
         return pq.read_schema(self.folder / self.listed[0]["name"]).remove_metadata()
 
+    def check_files(self) -> None:
+        """Raise DataError for shards that are missing, or whose bytes are not those that were built; name all."""
+        problems = []
+        for one in self.listed:
+            path = self.folder / one["name"]
+            try:
+                if sha256_file(path) != one["sha256"]:
+                    problems.append(Problem(str(path), "has another SHA-256 than the manifest says", _VERIFY))
+            except OSError as error:
+                problems.append(_unreadable(path, error))
+        if problems:
+            raise DataError(problems)
+
     def batches(self) -> Iterator[pa.RecordBatch]:
-        """Yield all rows. Raises DataError for a shard that is missing, unreadable or of another number of rows."""
+        """Yield all rows. Raises DataError for a shard that is missing, unreadable or of another number of rows, and
+        for a text that is not the one its row was made with."""
         for one in self.listed:
             path, rows = self.folder / one["name"], 0
             for batch in _batches(path, None):
                 rows += batch.num_rows
+                _check_texts(batch)
                 for value in pc.value_counts(batch["license_spdx"]).to_pylist():
                     self.licences[value["values"]] += value["counts"]
                 yield batch
                 self.advance(batch.num_rows)
             if rows != one["rows"]:
                 what = f"has {rows} rows, the manifest says {one['rows']}"
-                raise DataError(Problem(str(path), what, "corpus-sql verify says what else is wrong."))
+                raise DataError(Problem(str(path), what, _VERIFY))
             self.documents += rows
 
 
@@ -138,8 +158,22 @@ def _batches(path: Path, columns: list[str] | None) -> Iterator[pa.RecordBatch]:
         with pq.ParquetFile(path, pre_buffer=False) as file:
             yield from file.iter_batches(batch_size=_BATCH, columns=columns, use_threads=False)
     except (OSError, pa.ArrowException) as error:
-        what = "there is no such file" if isinstance(error, FileNotFoundError) else f"cannot be read: {error}"
-        raise DataError(Problem(str(path), what, "corpus-sql verify says what else is wrong.")) from error
+        raise DataError(_unreadable(path, error)) from error
+
+
+def _unreadable(path: Path, error: Exception) -> Problem:
+    what = "there is no such file" if isinstance(error, FileNotFoundError) else f"cannot be read: {error}"
+    return Problem(str(path), what, _VERIFY)
+
+
+def _check_texts(batch: pa.RecordBatch) -> None:
+    """Hash the texts once more: a shard may have been changed together with the manifest."""
+    lengths = pc.utf8_length(batch["text"]).to_pylist()
+    texts = batch["text"].cast(pa.binary()).to_pylist()  # no string is made of them
+    stated = zip(batch["id"].to_pylist(), batch["n_chars"].to_pylist(), batch["sha256"].to_pylist(), strict=True)
+    for text, length, (id, n_chars, sha256) in zip(texts, lengths, stated, strict=True):
+        if length != n_chars or hashlib.sha256(text).digest() != sha256:
+            raise DataError(Problem(id, "the text is not the one that its n_chars and sha256 were made of", _VERIFY))
 
 
 def _oscar(build: _Build, folder: Path, part_bytes: int) -> list[Written]:
@@ -150,7 +184,7 @@ def _oscar(build: _Build, folder: Path, part_bytes: int) -> list[Written]:
             origin = next(origins, {"id": None})
             if origin["id"] != row["id"]:
                 what = f"the kept document {shown(origin['id'])} stands where the shards have {row['id']}"
-                raise DataError(Problem("_audit/documents.parquet", what, "corpus-sql verify says what else is wrong."))
+                raise DataError(Problem("_audit/documents.parquet", what, _VERIFY))
             lang = row["lang"]
             if lang not in languages:
                 languages[lang] = oscar_writing.Language(folder, lang, part_bytes)

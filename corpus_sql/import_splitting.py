@@ -7,11 +7,10 @@ code points of the text in NFC, which is how a build reads it.
 
 from __future__ import annotations
 
-import unicodedata
 from collections.abc import Iterator
 from typing import Any
 
-from corpus_sql.raw_fields import is_empty
+from corpus_sql.raw_fields import is_empty, nfc
 
 
 def spans(text: str, most: int) -> list[tuple[int, int]]:
@@ -52,7 +51,7 @@ def children(document: dict[str, Any], id: str, most: int) -> list[dict[str, Any
     text = document["text"]
     if not isinstance(text, str) or len(text) <= most:
         return []
-    text = unicodedata.normalize("NFC", text)
+    text = nfc(text)
     cut = spans(text, most)
     if len(cut) == 1:
         return []

@@ -76,10 +76,12 @@ def rfc3339(value: str) -> bool:
     return int(match[9] or 0) <= 59 and (second < 60 or utc % 1440 == 1439)
 
 
-@lru_cache(maxsize=2)
-def _marks(at_least: int) -> re.Pattern[str]:
+@lru_cache(maxsize=4)
+def _marks(at_least: int, decomposed: str) -> re.Pattern[str]:
+    """The pattern of a run of marks; decomposed: NFD or NFKD, after which a mark must be one."""
+
     def is_mark(char: str) -> bool:  # four marks, such as U+0F73, are of class 0 and decompose into others
-        return unicodedata.combining(unicodedata.normalize("NFD", char)[0]) > 0
+        return unicodedata.combining(unicodedata.normalize(decomposed, char)[0]) > 0
 
     return re.compile("[" + "".join(filter(is_mark, map(chr, range(0x300, 0x20000)))) + f"]{{{at_least},}}+")
 
@@ -91,16 +93,25 @@ def nfc(text: str) -> str:
     would take days. So runs of 64 and more are sorted before, which leaves the text canonically equivalent. Every
     eighth character is enough to see whether there is such a run.
     """
-    if text.isascii() or unicodedata.is_normalized("NFC", text):
+    return _normal_form("NFC", "NFD", text)
+
+
+def nfkc(text: str) -> str:
+    """Return the Unicode normalisation form KC, in linear time as `nfc`."""
+    return _normal_form("NFKC", "NFKD", text)
+
+
+def _normal_form(form: str, decomposed: str, text: str) -> str:
+    if text.isascii() or unicodedata.is_normalized(form, text):
         return text
 
     def in_order(run: re.Match[str]) -> str:
-        marks = "".join(unicodedata.normalize("NFD", mark) for mark in run[0])
+        marks = "".join(unicodedata.normalize(decomposed, mark) for mark in run[0])
         return "".join(sorted(marks, key=unicodedata.combining))
 
-    if _marks(8).search(text[::8]):
-        text = _marks(64).sub(in_order, text)
-    return unicodedata.normalize("NFC", text)
+    if _marks(8, decomposed).search(text[::8]):
+        text = _marks(64, decomposed).sub(in_order, text)
+    return unicodedata.normalize(form, text)
 
 
 def document(fields: dict[str, Any], extra: str | None, license_spdx: str) -> Document | Fault:

@@ -28,6 +28,7 @@ from numba import njit
 
 from corpus_sql import kernel_cache
 from corpus_sql.arrays import utf8_buffers
+from corpus_sql.raw_fields import nfkc
 
 SEED = 0xCBF29CE484222325  # the FNV-1a offset basis
 PRIME = 0x9E3779B97F4A7C15  # 2**64 / golden ratio, odd
@@ -84,7 +85,7 @@ def kind_of(code: int) -> int:
 
 def normalise(text: str) -> str:
     """Return NFKC(casefold(NFKC(text)))."""
-    return unicodedata.normalize("NFKC", unicodedata.normalize("NFKC", text).casefold())
+    return nfkc(nfkc(text).casefold())
 
 
 class _Letters(dict):
@@ -135,7 +136,7 @@ def tables() -> Tables:
 
 
 def _tables() -> Tables:
-    nfkc, nfkd = functools.partial(unicodedata.normalize, "NFKC"), functools.partial(unicodedata.normalize, "NFKD")
+    nfkd = functools.partial(unicodedata.normalize, "NFKD")
     combining = unicodedata.combining
     seconds = _seconds()
     classes, kinds, heads, tails = (np.zeros(0x110000, np.uint8) for _ in range(4))

@@ -1,22 +1,23 @@
 """Every line of a build found again in its raw file: place, bytes, fields, and the text from raw to shard.
 
-A second reader, apart from the one that built: standard json, unicodedata and hashlib, one line after the other.
+A second reader, apart from the one that built: standard json and hashlib, one line after the other. Only what json
+cannot read, a line nested nearly as deep as the limit, is read by the scan of `raw_line`.
 """
 
 from __future__ import annotations
 
 import hashlib
 import json
-import unicodedata
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
 
-from corpus_sql import ledger
+from corpus_sql import ledger, raw_line
 from corpus_sql.findings import Say, Unchecked
 from corpus_sql.opened import Opened
+from corpus_sql.raw_fields import Document, nfc
 from corpus_sql.report_queries import query
 from corpus_sql.resources import sha256_file
 
@@ -127,16 +128,20 @@ def _unlike(line: bytes, wanted: tuple) -> Iterator[str]:
     """Say in what a document is not its raw line."""
     (_, _, _, n_chars, content_hash64, *fields, extra, final_sha256, spans, _, _, _) = wanted
     try:
-        document: dict[str, Any] = json.loads(line)
-        text = unicodedata.normalize("NFC", document["text"])
-    except (ValueError, KeyError, TypeError):
+        found, text, same_others = _read(line, extra)
+    except RecursionError:  # Python's limit of 1,000 calls is below the reader's of 1,024 levels
+        document = raw_line.parse_exactly(line, fields[_FIELDS.index("license_spdx")])
+        if not isinstance(document, Document):
+            yield "lines that are no documents"
+            return
+        found, text, same_others = [getattr(document, name) for name in _FIELDS], document.text, document.extra == extra
+    except (ValueError, KeyError, TypeError, AttributeError):
         yield "lines that are no documents"
         return
-    for name, value in zip(_FIELDS, fields, strict=True):
-        if document.get(name) != value:
+    for name, value, stated in zip(_FIELDS, found, fields, strict=True):
+        if value != stated:
             yield f"another {name}"
-    others = {key: value for key, value in document.items() if key not in (*_FIELDS, "text")}
-    if (json.loads(extra) if extra is not None else {}) != others and not (extra is None and final_sha256 is None):
+    if not same_others and not (extra is None and final_sha256 is None):
         yield "other fields than `extra` holds"
     if len(text) != n_chars:
         yield "another number of characters"
@@ -146,6 +151,25 @@ def _unlike(line: bytes, wanted: tuple) -> Iterator[str]:
         final_sha256
     ):
         yield "the text is not the raw text with its placeholders"
+
+
+def _number(literal: str) -> tuple[str]:
+    """A number as it was written, which is what `extra` keeps; Python converts no integer of more than 4,300 digits."""
+    return (literal,)
+
+
+_JSON = json.JSONDecoder(parse_int=_number, parse_float=_number)
+
+
+def _read(line: bytes, extra: str | None) -> tuple[list[Any], str, bool]:
+    """Return a line's values of _FIELDS, its text in NFC, and whether `extra` holds its other fields.
+
+    Raises RecursionError for a line that is nested too deep for Python, and other errors where it is no document.
+    """
+    document = _JSON.decode(line.decode())
+    others = {key: value for key, value in document.items() if key not in (*_FIELDS, "text")}
+    same = others == (_JSON.decode(extra) if extra is not None else {})
+    return [document.get(name) for name in _FIELDS], nfc(document["text"]), same
 
 
 def _unlike_quarantined(line: bytes, wanted: tuple) -> Iterator[str]:
@@ -159,11 +183,8 @@ def _unlike_quarantined(line: bytes, wanted: tuple) -> Iterator[str]:
 def match_form(text: str) -> str:
     """The matching normalisation: unified line ends, no white space at line ends, no blank lines outside."""
     lines = [line.rstrip() for line in text.replace("\r\n", "\n").replace("\r", "\n").split("\n")]
-    while lines and not lines[0]:
-        lines.pop(0)
-    while lines and not lines[-1]:
-        lines.pop()
-    return "\n".join(lines)
+    filled = [number for number, line in enumerate(lines) if line]
+    return "\n".join(lines[filled[0] : filled[-1] + 1]) if filled else ""
 
 
 def replaced(text: str, spans: list[dict[str, Any]]) -> str:

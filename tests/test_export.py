@@ -4,6 +4,7 @@ import gzip
 import json
 import shutil
 import subprocess
+from collections.abc import Callable
 from pathlib import Path
 
 import pyarrow as pa
@@ -16,6 +17,7 @@ from typer.testing import CliRunner
 from corpus_sql import cli, exporting, oscar, oscar_writing
 from corpus_sql.errors import ConfigError, DataError
 from corpus_sql.import_inputs import Record
+from corpus_sql.resources import sha256_file
 
 ENGLISH = "The river was high after the rain, and the ferry stayed on the far side until noon. "
 CHINESE = "我们今天去公园看花，然后回家吃饭。"
@@ -380,15 +382,64 @@ def fails(format: str, build: Path, tmp_path: Path) -> str:
 def test_a_missing_shard_stops_the_export(damaged, tmp_path, format):
     (damaged / "shard-00002-of-00004.parquet").unlink()
     assert fails(format, damaged, tmp_path) == (
-        "shard-00002-of-00004.parquet: there is no such file\n    corpus-sql verify says what else is wrong."
+        "shard-00002-of-00004.parquet: there is no such file\n"
+        "    Nothing was exported. Run corpus-sql verify: it says what else is wrong."
     )
 
 
 def test_a_shard_of_other_rows_stops_the_export(damaged, tmp_path):
-    path = damaged / "shard-00001-of-00004.parquet"
-    pq.write_table(pq.read_table(path).slice(0, 4), path)
+    change_first_shard(damaged, lambda table: table.slice(0, 4), manifest_too=True)
+    assert fails("jsonl", damaged, tmp_path) == f"{FIRST}: has 4 rows, the manifest says 5\n    {VERIFY}"
+
+
+FIRST = "shard-00000-of-00004.parquet"
+VERIFY = "Nothing was exported. Run corpus-sql verify: it says what else is wrong."
+
+
+def change_first_shard(build: Path, change: Callable[[pa.Table], pa.Table], manifest_too: bool) -> None:
+    pq.write_table(change(pq.read_table(build / FIRST)), build / FIRST)
+    if manifest_too:
+        manifest = json.loads((build / "_MANIFEST.json").read_text("utf-8"))
+        manifest["shards"][0]["sha256"] = sha256_file(build / FIRST)
+        (build / "_MANIFEST.json").write_text(json.dumps(manifest), "utf-8")
+
+
+def with_another_text(table: pa.Table) -> pa.Table:
+    """The last text of the table, with another first letter: as long as before."""
+    texts = table["text"].to_pylist()
+    place = table.schema.get_field_index("text")
+    return table.set_column(place, table.schema.field(place), pa.array([*texts[:-1], "x" + texts[-1][1:]]))
+
+
+@pytest.mark.parametrize("format", FORMATS)
+def test_an_altered_shard_stops_the_export(damaged, tmp_path, format):
+    change_first_shard(damaged, with_another_text, manifest_too=False)
+    (damaged / "shard-00003-of-00004.parquet").write_bytes(b"")
+    assert fails(format, damaged, tmp_path) == (
+        f"{FIRST}: has another SHA-256 than the manifest says\n    {VERIFY}\n"
+        f"shard-00003-of-00004.parquet: has another SHA-256 than the manifest says\n    {VERIFY}"
+    )
+
+
+@pytest.mark.parametrize("format", FORMATS)
+def test_an_altered_text_stops_the_export_though_the_manifest_agrees(damaged, tmp_path, format):
+    id = pq.read_table(damaged / FIRST)["id"].to_pylist()[-1]
+    change_first_shard(damaged, with_another_text, manifest_too=True)
+    assert fails(format, damaged, tmp_path) == (
+        f"{id}: the text is not the one that its n_chars and sha256 were made of\n    {VERIFY}"
+    )
+
+
+def test_another_number_of_characters_stops_the_export(damaged, tmp_path):
+    def longer(table: pa.Table) -> pa.Table:
+        place = table.schema.get_field_index("n_chars")
+        numbers = pa.array([n + 1 for n in table["n_chars"].to_pylist()], pa.int32())
+        return table.set_column(place, table.schema.field(place), numbers)
+
+    id = pq.read_table(damaged / FIRST)["id"].to_pylist()[0]
+    change_first_shard(damaged, longer, manifest_too=True)
     assert fails("jsonl", damaged, tmp_path) == (
-        "shard-00001-of-00004.parquet: has 4 rows, the manifest says 5\n    corpus-sql verify says what else is wrong."
+        f"{id}: the text is not the one that its n_chars and sha256 were made of\n    {VERIFY}"
     )
 
 
@@ -397,7 +448,7 @@ def test_provenance_that_does_not_fit_stops_the_export(damaged, tmp_path):
     pq.write_table(pq.read_table(path).slice(1), path)
     assert fails("oscar", damaged, tmp_path) == (
         '_audit/documents.parquet: the kept document "hard:1" stands where the shards have hard:0\n'
-        "    corpus-sql verify says what else is wrong."
+        "    Nothing was exported. Run corpus-sql verify: it says what else is wrong."
     )
 
 

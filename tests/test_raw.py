@@ -16,7 +16,7 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 from raw_cases import LICENSE, Case, line, more, raw_file, read_all, text
 
-from corpus_sql.raw_fields import Document, Fault, nfc
+from corpus_sql.raw_fields import Document, Fault, nfc, nfkc
 from corpus_sql.raw_line import parse, parse_exactly
 
 SCHEMA = json.loads((Path(__file__).parents[1] / "schemas" / "raw-document.schema.json").read_text())
@@ -136,17 +136,25 @@ def test_empty_knows_the_white_space_of_unicode():
 
 def test_a_flood_of_marks_is_normalised_in_linear_time():
     marks = "\u0301\u0323" * 300_000  # by unicodedata alone minutes; a line of 32 MiB may hold 16 million of them
-    assert nfc("a" + marks) == "ạ" + "\u0323" * 299_999 + "\u0301" * 300_000
+    assert nfc("a" + marks) == nfkc("a" + marks) == "ạ" + "\u0323" * 299_999 + "\u0301" * 300_000
+    tibetan = "\u0f71" * 333_333 + "\u0f72" * 333_333 + "\u0f74" * 333_333
+    assert nfc("\u0f74\u0f72\u0f71" * 333_333) == nfkc("\u0f74\u0f72\u0f71" * 333_333) == tibetan
+    # a halfwidth sound mark is one only in the compatibility form
+    assert nfkc("x" + "\u0301\uff9e" * 300_000) == "x" + "\u3099" * 300_000 + "\u0301" * 300_000
 
 
 @settings(deadline=None)
 @given(
     st.lists(
-        st.sampled_from(["a", "\u1ec7", "\u0958", "각", "\u0301" * 40, "\u0323\u0344" * 30, "\u0f73" * 40, "\u0345"])
+        st.sampled_from(
+            ["a", "\u1ec7", "\u0958", "각", "ﷺ", "\u0301" * 40, "\u0323\u0344" * 30, "\u0f73" * 40, "\u0345"]
+            + ["\u0301\uff9e" * 40]
+        )
     )
 )
 def test_sorted_marks_give_the_same_normal_form(parts):
     assert nfc("".join(parts)) == unicodedata.normalize("NFC", "".join(parts))
+    assert nfkc("".join(parts)) == unicodedata.normalize("NFKC", "".join(parts))
 
 
 # --- positions -------------------------------------------------------------------------------------------------------

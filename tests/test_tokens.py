@@ -172,3 +172,10 @@ def test_real_texts_have_the_tokens_of_the_shared_reference() -> None:
         expected = contract_tokens(text)
         assert tokens(text) == expected
         assert found == [cache.setdefault(t, token_hash(t)) for t in expected]
+
+
+def test_a_flood_of_marks_has_its_tokens_in_linear_time() -> None:
+    flood = "\u0f74\u0f72\u0f71" * 100_000  # put in order one by one this took minutes
+    (found,) = kernel(["x " + flood])
+    assert len(found) == 2
+    assert tokens("x " + flood)[0] == "x"

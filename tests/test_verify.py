@@ -9,6 +9,7 @@ import hashlib
 import json
 import re
 import shutil
+import time
 from collections import Counter
 from collections.abc import Callable
 from pathlib import Path
@@ -21,7 +22,7 @@ from corpus_sql import verify_files, verify_sources, verifying
 from corpus_sql.errors import ConfigError
 from corpus_sql.findings import Say
 from corpus_sql.opened import Opened
-from corpus_sql.verify_raw import match_form, replaced
+from corpus_sql.verify_raw import _unlike, match_form, replaced
 from corpus_sql.verify_sources import by_content, by_group, by_strata, tail
 
 
@@ -127,6 +128,56 @@ def test_stages_that_did_not_run_and_texts_that_were_not_kept_are_not_missed(cor
         "contamination": "the stage decontaminate is not in the build: not checked",
         "personal data": "the stage pii is not in the build: not checked",
     }
+
+
+def test_lines_that_standard_json_does_not_read_are_sound(corpus):
+    document = raw_line("A text.").decode()[:-1]
+    deep = "[" * 1_023 + "]" * 1_023  # 1,024 levels with the line, the most that the reader accepts
+    lines = [
+        f'{document}, "n": {"7" * 5_000}}}',
+        f'{document}, "n": {deep}}}',
+        f'{document}, "n": {deep[20:-20]}, "m": -{"7" * 5_000}}}',
+        f'{document}, "n": [1.0, 1e999, -0, 1E5, {{"a": 10}}]}}',
+    ]
+    corpus.source("a", [one.encode() for one in lines])
+    corpus.run("stages = []")
+    found = verifying.verify(corpus.version)
+    assert found.errors == []
+    assert [one.says for one in found.checks if one.name == "raw"] == ["4 lines in 1 files"]
+    assert Opened(corpus.version).one("select count(*) from documents where verdict = 'keep'") == 4
+
+
+@pytest.mark.parametrize(
+    "number, other",
+    [
+        pytest.param("7" * 5_000, "7" * 4_999 + "8", id="the last of 5,000 digits"),
+        pytest.param("[" * 1_020 + "1" + "]" * 1_020, "[" * 1_020 + "2" + "]" * 1_020, id="below 1,020 arrays"),
+        pytest.param("1.0", "1", id="a number written otherwise"),
+        pytest.param("1", '"1"', id="a string for a number"),
+    ],
+)
+def test_what_extra_holds_is_compared_to_the_letter(number, other):
+    line = raw_line("A text.").decode()[:-1] + f', "n": {number}}}'
+    fields = ("https://example.org/a", "2026-01-02T03:04:05Z", "CC0-1.0", None, None, None)
+    content = int.from_bytes(hashlib.sha256(b"A text.").digest()[:8], "big", signed=True)
+    final = hashlib.sha256(b"A text.").digest()
+
+    def found(extra: str, fields: tuple = fields) -> list[str]:
+        wanted = (1, 0, "a:0", len("A text."), content, *fields, extra, final, None, None, None, None)
+        return list(_unlike(line.encode(), wanted))
+
+    assert found(f'{{"n":{number}}}') == []
+    assert found(f'{{"n":{other}}}') == ["other fields than `extra` holds"]
+    assert found(f'{{"n":{number}}}', ("https://example.org/b", *fields[1:])) == ["another url"]
+
+
+def test_floods_of_marks_and_of_blank_lines_are_verified_in_linear_time(corpus):
+    marks = "\u0f74\u0f72\u0f71" * 333_333  # put in order one by one this took an hour
+    corpus.source("a", ["x" + marks, "\n" * 1_000_000 + "y"])
+    corpus.run("stages = []")
+    start = time.monotonic()
+    assert verifying.verify(corpus.version).errors == []
+    assert time.monotonic() - start < 30
 
 
 def test_an_empty_corpus_is_sound(corpus):
@@ -393,6 +444,7 @@ def test_a_share_far_off_its_target_is_a_notice(corpus):
         pytest.param(
             "\n \n  a  \n\nb\t\n\n", "  a\n\nb", id="trailing white space and outer blank lines; indentation stays"
         ),
+        pytest.param("\n \r\n", "", id="nothing but blank lines"),
         pytest.param("Ａ 1", "Ａ 1", id="width, case and digits stay"),
     ],
 )
