@@ -23,7 +23,7 @@ _FIXED_BYTES = 4 * 7 + 4 + 32 + 8 + 4  # lengths of the seven strings, n_chars, 
 DICTIONARY = ["source_id", "license_spdx", "lang", "split"]
 _TYPES = {"string": pa.string(), "int32": pa.int32(), "int64": pa.int64(), "fixed_size_binary[32]": pa.binary(32)}
 _WRITERS = 2  # shards compressed at once
-_WAITING = 1  # row groups that may wait for a writer, 64 MiB each, besides those being written and the one being cut
+_WAITING = 0  # row groups that may wait for a writer besides the one being cut; each takes some 130 MiB
 
 
 @dataclass(frozen=True)
