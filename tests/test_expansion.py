@@ -279,3 +279,11 @@ def test_other_relatives_are_no_expansion(corpus: Corpus, lines: list[bytes]):
     corpus.run('stages = ["expansion"]')
     assert rows(corpus.version, "from expansions") == []
     assert rows(corpus.version, "select count(*) from shards") == [(1 + len(lines),)]
+
+
+def test_a_flood_of_marks_is_split_in_linear_time():
+    flood = "\u0f74\u0f72\u0f71" * 333_333  # put in order one by one this took an hour
+    parent = {"url": "u", "fetched_at": "t", "license_spdx": "CC0-1.0", "text": f"x{flood}\n\nend"}
+    found = children(parent, "s:4", 1_000_000)
+    in_order = "\u0f71" * 333_333 + "\u0f72" * 333_333 + "\u0f74" * 333_333
+    assert [one["text"] for one in found] == [f"x{in_order}\n\n", "end"]
