@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import contextlib
 import csv
+import io
 import json
 import math
 import sys
@@ -12,8 +14,8 @@ from typing import Any
 
 import duckdb
 
-from corpus_sql import explain
-from corpus_sql.errors import ConfigError, CorpusError, Problem
+from corpus_sql import damaged, explain, shown
+from corpus_sql.errors import ConfigError, CorpusError, DataError, Problem
 
 FORMATS = ("table", "csv", "json")
 
@@ -25,32 +27,68 @@ def ask(build: Path, query: str, format: str = "table") -> None:
     with explain.query(build, query) as connection:
         try:
             if format == "table":
-                connection.sql(query).show(max_width=_width(), max_rows=1000)
+                _table(connection, query)
             else:
                 (_csv if format == "csv" else _json)(connection.execute(query))
         except duckdb.Error as error:
+            if problems := _damage(Path(build), error):
+                raise DataError(problems) from error
             raise ConfigError(Problem("query", str(error).strip())) from error
+
+
+def _table(connection: duckdb.DuckDBPyConnection, query: str) -> None:
+    if connection.extract_statements(query)[0].type == duckdb.StatementType.EXPLAIN:  # drawn already
+        plans = connection.execute(query).fetchall()
+        print(*(shown.plain(plan) for _, plan in plans), sep="\n", end="")
+        return
+    drawn = io.StringIO()
+    with contextlib.redirect_stdout(drawn):
+        connection.sql(query).show(max_width=_width(), max_rows=1000)
+    print(shown.plain(drawn.getvalue()), end="")
+
+
+def _damage(build: Path, error: duckdb.Error) -> list[Problem]:
+    """Return what is damaged where that may be why a query failed; all files are hashed for it, so not for a typo."""
+    if isinstance(error, duckdb.CatalogException):  # a table whose file could not be opened has no view
+        return [problem for problem in damaged.unopened(build) if f"name {Path(problem.where).stem} " in str(error)]
+    if isinstance(error, (duckdb.ParserException, duckdb.BinderException, duckdb.ConversionException)):
+        return []
+    if isinstance(error, duckdb.PermissionException):
+        return []
+    return damaged.changed(build)
 
 
 def _csv(found: duckdb.DuckDBPyConnection) -> None:
     writer = csv.writer(sys.stdout, lineterminator="\n")
-    writer.writerow(column[0] for column in found.description)
+    cell = _escaped if sys.stdout.isatty() else _plain  # a file gets what is in the data, a terminal what it can show
+    writer.writerow(cell(column[0]) for column in found.description)
     while rows := found.fetchmany(1024):
-        writer.writerows([_plain(value) for value in row] for row in rows)
+        writer.writerows([cell(value) for value in row] for row in rows)
 
 
 def _json(found: duckdb.DuckDBPyConnection) -> None:
-    names: list[str] = []
-    for column in found.description:  # an object has each key once
-        again = sum(name == column[0] for name, *_ in found.description[: len(names)])
-        names.append(f"{column[0]}_{again}" if again else column[0])
+    names = _keys([column[0] for column in found.description])
     separator = "["
     while rows := found.fetchmany(1024):
         for row in rows:
             entry = dict(zip(names, map(_value, row), strict=True))
-            print(separator + "\n" + json.dumps(entry, ensure_ascii=False, default=str), end="")
+            print(separator + "\n" + shown.as_json(entry), end="")
             separator = ","
     print("\n]" if separator == "," else "[]")
+
+
+def _keys(names: list[str]) -> list[str]:
+    """Return the names as keys of one object, each once: a repeated name gets the first number that is free."""
+    taken, keys = set(names), []
+    for i, name in enumerate(names):
+        key, n = name, 0
+        if name in names[:i]:
+            while key in taken:
+                n += 1
+                key = f"{name}_{n}"
+            taken.add(key)
+        keys.append(key)
+    return keys
 
 
 def prompt(build: Path, format: str = "table") -> None:
@@ -87,7 +125,7 @@ def _answer(build: Path, statement: str, format: str) -> None:
     try:
         ask(build, statement, format)
     except CorpusError as error:
-        print(f"error: {error}", file=sys.stderr)
+        print(f"error: {shown.plain(str(error))}", file=sys.stderr)
 
 
 def _width() -> int:
@@ -113,3 +151,9 @@ def _plain(value: Any) -> Any:
     """Return what a CSV cell holds: lists, structs and truth values as JSON, null and NaN as nothing."""
     value = _value(value)
     return json.dumps(value, ensure_ascii=False, default=str) if isinstance(value, (bool, list, dict)) else value
+
+
+def _escaped(value: Any) -> Any:
+    """Return what a CSV cell holds, for a terminal."""
+    value = _plain(value)
+    return shown.plain(value) if isinstance(value, str) else value

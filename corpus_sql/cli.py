@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
-import json
 import sys
+from collections.abc import Iterable
+from contextlib import AbstractContextManager
 from pathlib import Path
 from typing import Annotated, Any
 
 import typer
+from typer.core import TyperCommand
 
 from corpus_sql import __version__
 from corpus_sql.errors import CorpusError
@@ -38,13 +40,13 @@ def main() -> None:
         app(prog_name="corpus-sql")
     except CorpusError as error:
         for problem in error.problems:
-            print(f"error: {problem}", file=sys.stderr)
+            _say(f"error: {problem}")
         sys.exit(error.exit_code)
     except OSError as error:
         if isinstance(error, BrokenPipeError):
             sys.stderr.close()
             sys.exit(1)
-        print(f"error: {error.filename or 'input/output'}: {error.strerror or error}", file=sys.stderr)
+        _say(f"error: {error.filename or 'input/output'}: {error.strerror or error}")
         sys.exit(2)
     except KeyboardInterrupt:
         print("stopped; what was finished is kept, run again to go on", file=sys.stderr)
@@ -135,7 +137,7 @@ def import_(
     """
     from corpus_sql import importing
 
-    for line in importing.import_files(
+    said = importing.import_files(
         format,
         paths,
         source=source,
@@ -150,8 +152,8 @@ def import_(
         id_field=id_field,
         split_paragraphs=split_paragraphs,
         replace=replace,
-    ).lines():
-        print(line)
+    )
+    _print(said.lines())
 
 
 @app.command()
@@ -188,7 +190,7 @@ def fetch(
     with report.step("fetch", None, unit="bytes") as advance:
         fetching.fetch(
             config, only=tuple(source or ()), parallel=parallel, max_bytes=cap, date=date, replace=replace,
-            tell=lambda one: print(*one.lines(), sep="\n"), say=report.line, advance=advance,
+            tell=lambda one: _print(one.lines()), say=report.line, advance=advance,
         )  # fmt: skip
 
 
@@ -204,8 +206,7 @@ def check(config: ConfigPath, as_json: AsJson = False) -> None:
     if as_json:
         _print_json(found.as_dict())
     else:
-        for line in found.lines():
-            print(line)
+        _print(found.lines())
     if found.problems:
         raise typer.Exit(2)
 
@@ -235,8 +236,7 @@ def run(
     outcome = build.run(
         config, threads=threads, memory=memory, cache=not no_cache, replace=replace, plan=plan, emit=emit, report=report
     )
-    for line in shown.outcome(outcome):
-        print(line)
+    _print(shown.outcome(outcome))
 
 
 @app.command()
@@ -251,15 +251,22 @@ def why(
     """
     from corpus_sql import explain, shown
 
-    story = explain.why(build, id)
+    with _told(build):
+        story = explain.why(build, id)
     if as_json:
         _print_json(shown.story_dict(story))
     else:
-        for line in shown.story(story):
-            print(line)
+        _print(shown.story(story))
 
 
-@app.command()
+class _Asking(TyperCommand):
+    """A command whose query may begin with a comment: what begins with -- and holds white space is no option."""
+
+    def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
+        return super().parse_args(ctx, [f" {one}" if one[:2] == "--" and len(one.split()) > 1 else one for one in args])
+
+
+@app.command(cls=_Asking)
 def sql(
     build: BuildPath,
     query: Annotated[
@@ -274,10 +281,11 @@ def sql(
     """
     from corpus_sql import asking
 
-    if query is None:
-        asking.prompt(build, format)
-    else:
-        asking.ask(build, query, format)
+    with _told(build):
+        if query is None:
+            asking.prompt(build, format)
+        else:
+            asking.ask(build, query, format)
 
 
 @app.command()
@@ -295,16 +303,18 @@ def diff(
 
     Example: corpus-sql diff artifacts/corpus/demo/v1 artifacts/corpus/demo/v2
     """
-    from corpus_sql import diff_shown, diffing
+    from corpus_sql import diff_shown, diffing, shown
 
-    with diffing.diff(before, after) as found:
+    with _told(before, after), diffing.diff(before, after) as found:
         try:
             parquet = found.write()
         except OSError as error:
             parquet = None
             _say(f"the changes are not written as Parquet: {error.strerror}: {diffing.reports(after)}")
-        for line in diff_shown.as_json(found) if as_json else diff_shown.human(found, parquet):
-            print(line)
+        if as_json:
+            _print(map(shown.json_plain, diff_shown.as_json(found)))
+        else:
+            _print(diff_shown.human(found, parquet))
         if note:
             _say(f"written: {diffing.write_note(found)}")
 
@@ -321,8 +331,7 @@ def verify(build: BuildPath, as_json: AsJson = False) -> None:
     if as_json:
         _print_json(found.as_dict())
     else:
-        for line in found.lines():
-            print(line)
+        _print(found.lines())
     if found.errors:
         raise typer.Exit(1)
 
@@ -347,14 +356,14 @@ def sample(
 
     Example: corpus-sql sample artifacts/corpus/demo/v1 --kind near-threshold --rule low_n_words
     """
-    from corpus_sql import sampling
+    from corpus_sql import sampling, shown
     from corpus_sql.errors import ConfigError, Problem
 
     if format not in ("table", "jsonl"):
         raise ConfigError(Problem("--format", f"{format!r} is not table or jsonl"))
-    found = sampling.sample(build, kind, n=n, seed=seed, rule=rule)
-    for line in sampling.lines(found) if format == "table" else found.jsonl():
-        print(line)
+    with _told(build):
+        found = sampling.sample(build, kind, n=n, seed=seed, rule=rule)
+    _print(sampling.lines(found) if format == "table" else map(shown.json_plain, found.jsonl()))
     if format == "jsonl":
         _say(found.head["use"])
         _say(f"ids: {found.file}")
@@ -368,8 +377,9 @@ def report(build: BuildPath) -> None:
     """
     from corpus_sql import reporting
 
-    for path in reporting.report(build):
-        print(path)
+    with _told(build):
+        written = reporting.report(build)
+    _print(map(str, written))
 
 
 @app.command()
@@ -393,16 +403,34 @@ def export(
     from corpus_sql import exporting
     from corpus_sql.progress import Report
 
-    for line in exporting.export(format, build, directory, part_bytes=part_bytes, report=Report()):
-        print(line)
+    with _told(build):
+        said = exporting.export(format, build, directory, part_bytes=part_bytes, report=Report())
+    _print(said)
+
+
+def _told(*builds: Path) -> AbstractContextManager[None]:
+    from corpus_sql import damaged
+
+    return damaged.told(*builds)
+
+
+def _print(lines: Iterable[str]) -> None:
+    from corpus_sql.shown import plain
+
+    for line in lines:
+        print(plain(line))
 
 
 def _say(text: str) -> None:
-    print(text, file=sys.stderr)
+    from corpus_sql.shown import plain
+
+    print(plain(text), file=sys.stderr)
 
 
 def _print_json(value: Any) -> None:
-    print(json.dumps(value, ensure_ascii=False, indent=1, default=str))
+    from corpus_sql import shown
+
+    print(shown.as_json(value, indent=1))
 
 
 if __name__ == "__main__":

@@ -6,11 +6,12 @@ documents are counted and joined in SQL (diff_tracing).
 
 from __future__ import annotations
 
-import json
 import tomllib
 from functools import cached_property
 from pathlib import Path
 from typing import Any
+
+from corpus_sql import damaged
 
 Cause = dict[str, Any]
 SIDES = ("a", "b")
@@ -21,8 +22,7 @@ class Facts:
 
     def __init__(self, a: Path, b: Path):
         self.builds = {
-            side: json.loads((folder / "_audit" / "build.json").read_text("utf-8"))
-            for side, folder in zip(SIDES, (a, b), strict=True)
+            side: damaged.read_object(folder, "_audit/build.json") for side, folder in zip(SIDES, (a, b), strict=True)
         }
         self.user = {
             side: tomllib.loads((folder / "config.toml").read_text("utf-8"))

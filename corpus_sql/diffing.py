@@ -16,6 +16,7 @@ from typing import Any
 
 import duckdb
 
+from corpus_sql import damaged
 from corpus_sql.diff_causes import Facts, spelled
 from corpus_sql.diff_matching import match
 from corpus_sql.diff_tracing import Tracer
@@ -103,6 +104,8 @@ def diff(a: Path, b: Path) -> Diff:
     ]
     if problems:
         raise ConfigError(problems)
+    for one in dict.fromkeys((a, b)):
+        damaged.whole(one)
     facts = Facts(a, b)
     spill = tempfile.TemporaryDirectory(prefix="corpus-sql-diff-")
     # a file of its own, since the lines of two builds of many millions need not fit into memory
@@ -243,7 +246,7 @@ def _summary(connection: duckdb.DuckDBPyConnection, facts: Facts, a: Path, b: Pa
 
 def _build(facts: Facts, side: str, folder: Path) -> dict[str, Any]:
     record = facts.builds[side]
-    manifest = json.loads((folder / "_MANIFEST.json").read_text("utf-8"))
+    manifest = damaged.read_object(folder, "_MANIFEST.json")
     return {
         "dataset": record["dataset"],
         "version": record["version"],
@@ -254,7 +257,7 @@ def _build(facts: Facts, side: str, folder: Path) -> dict[str, Any]:
 
 def _out_of_date(facts: Facts, a: Path, b: Path) -> list[dict[str, str]]:
     """Name what was made from the earlier build and does not hold for the later one."""
-    manifests = [json.loads((folder / "_MANIFEST.json").read_text("utf-8")) for folder in (a, b)]
+    manifests = [damaged.read_object(folder, "_MANIFEST.json") for folder in (a, b)]
     shards = [{(one["name"], one["sha256"]) for one in one_["shards"]} for one_ in manifests]
     found = []
     if gone := len(shards[0] - shards[1]):

@@ -6,6 +6,7 @@ Everything here reads the folder alone, so a build can be moved or copied; nothi
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -13,6 +14,7 @@ from typing import Any
 
 import duckdb
 
+from corpus_sql import damaged
 from corpus_sql.errors import AuditError, ConfigError, Problem
 from corpus_sql.model import quoted
 from corpus_sql.project import Project
@@ -28,7 +30,8 @@ def open_build(folder: Path, memory: int | None = None) -> duckdb.DuckDBPyConnec
     """Open a build as views named as the files of `_audit/`, `measures.*` and `shards`.
 
     memory: bytes that the engine may hold, by default what it chooses. The connection reaches no file outside the
-    folder and its settings are locked. Raises ConfigError when the folder is no build.
+    folder and its settings are locked. A Parquet file that cannot be opened has no view, so that it stops those alone
+    who need it. Raises ConfigError when the folder is no build, DataError when its manifest is damaged.
     """
     folder = Path(folder).resolve()
     if not (folder / "_MANIFEST.json").is_file() or not (folder / "_audit").is_dir():
@@ -39,6 +42,7 @@ def open_build(folder: Path, memory: int | None = None) -> duckdb.DuckDBPyConnec
                 "Give a version folder, corpus/<dataset>/<version>.",
             )
         )
+    counts = _counts(folder)
     connection = duckdb.connect(":memory:")
     run = connection.execute
     run("set enable_progress_bar = false")
@@ -48,18 +52,37 @@ def open_build(folder: Path, memory: int | None = None) -> duckdb.DuckDBPyConnec
     run(f"set allowed_directories = [{quoted(str(folder) + '/')}]")
     for name in TABLES:
         if (folder / "_audit" / f"{name}.parquet").is_file():
-            run(f"create view {name} as from read_parquet({quoted(folder / '_audit' / f'{name}.parquet')})")
+            _view(connection, name, folder / "_audit" / f"{name}.parquet")
     run("create schema measures")
     for path in sorted((folder / "_audit" / "measures").glob("*.parquet")):
-        run(f'create view measures."{path.stem}" as from read_parquet({quoted(path)})')
-    run(f"create view shards as from read_parquet({quoted(folder / 'shard-*.parquet')})")
+        _view(connection, f'measures."{path.stem}"', path)
+    _view(connection, "shards", folder / "shard-*.parquet")
     run("create table manifest_counts (key varchar, n bigint)")
-    manifest = json.loads((folder / "_MANIFEST.json").read_text("utf-8"))
-    for key, n in _flat(manifest):
+    for key, n in counts:
         run("insert into manifest_counts values (?, ?)", [key, n])
     run("set enable_external_access = false")
     run("set lock_configuration = true")
     return connection
+
+
+def _view(connection: duckdb.DuckDBPyConnection, name: str, path: Path) -> None:
+    try:
+        connection.execute(f"create view {name} as from read_parquet({quoted(path)})")
+    except duckdb.Error:  # it is damaged, or may not be read
+        return
+
+
+def _counts(folder: Path) -> list[tuple[str, int]]:
+    manifest = damaged.read_object(folder, "_MANIFEST.json")
+    try:
+        counts = list(_flat(manifest))
+    except KeyError as error:
+        raise damaged.lacks(folder, "_MANIFEST.json", f"it has no {error.args[0]}") from error
+    except (TypeError, AttributeError) as error:
+        raise damaged.lacks(folder, "_MANIFEST.json", "it has not the form of a manifest") from error
+    if bad := [key for key, n in counts if isinstance(n, bool) or not isinstance(n, int)]:
+        raise damaged.lacks(folder, "_MANIFEST.json", f"{bad[0]} is no whole number")
+    return counts
 
 
 def _flat(manifest: dict[str, Any]) -> Iterator[tuple[str, int]]:
@@ -223,15 +246,39 @@ def query(folder: Path, text: str) -> duckdb.DuckDBPyConnection:
         raise ConfigError(Problem("query", str(error).strip())) from error
     if len(statements) != 1:
         raise ConfigError(Problem("query", f"{len(statements)} statements, where one is asked for"))
-    if (kind := _what_writes(connection, statements[0])) is not None:
+    if statements[0].type == duckdb.StatementType.MULTI:
+        raise ConfigError(
+            Problem(
+                "query",
+                "a pivot over values that are not named is run as several statements, one of which creates a type",
+                "Name the values: pivot … on lang in ('en', 'zh') using ….",
+            )
+        )
+    if (kind := _what_writes(connection, _explained(connection, statements[0]))) is not None:
         raise ConfigError(
             Problem(
                 "query",
                 f"a statement that can write ({kind}); a build is only read",
-                "Ask with select, from, describe or summarize.",
+                "Ask with select, from, describe, summarize or explain.",
             )
         )
     return connection
+
+
+_SPACE = r"(?:\s|--[^\n]*\n|/\*.*?\*/)"
+_EXPLAIN = re.compile(rf"{_SPACE}*explain{_SPACE}+(?:analyze{_SPACE}+)?", re.IGNORECASE | re.DOTALL)
+
+
+def _explained(connection: duckdb.DuckDBPyConnection, statement: duckdb.Statement) -> duckdb.Statement:
+    """Return the statement that an EXPLAIN explains, which EXPLAIN ANALYZE runs; any other statement as it is."""
+    if statement.type == duckdb.StatementType.EXPLAIN and (head := _EXPLAIN.match(statement.query)):
+        try:
+            inner = connection.extract_statements(statement.query[head.end() :])
+        except duckdb.Error:
+            return statement
+        if len(inner) == 1:
+            return inner[0]
+    return statement
 
 
 _READS = {"SELECT_NODE", "SET_OPERATION_NODE", "RECURSIVE_CTE_NODE", "CTE_NODE"}

@@ -11,6 +11,8 @@ from rich.console import Console
 from rich.progress import BarColumn, Progress, ProgressColumn, Task, TextColumn, TimeRemainingColumn
 from rich.text import Text
 
+from corpus_sql.shown import plain
+
 
 class _Rate(ProgressColumn):
     def render(self, task: Task) -> Text:
@@ -25,8 +27,8 @@ class Report:
         self.seconds: dict[str, float] = {}  # step -> seconds, for run.json
 
     def line(self, text: str) -> None:
-        """Print one line."""
-        self.console.print(text, markup=False)
+        """Print one line; what a terminal would act on is escaped."""
+        self.console.print(plain(text), markup=False)
 
     @contextmanager
     def step(self, name: str, total: int | None, unit: str = "documents") -> Iterator:

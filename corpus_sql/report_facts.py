@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import json
 import math
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from corpus_sql import damaged
 from corpus_sql.report_queries import Tables
 
 LANGUAGES = 3  # as many languages as one chart holds
@@ -80,8 +80,9 @@ def facts(folder: Path) -> Facts:
     """Return all numbers of a build folder; raises ConfigError when it is none."""
     folder = Path(folder)
     with Tables(folder) as tables:
+        damaged.whole(folder)
         rows = {name: tables.ask(f"report_{name}") for name in _QUERIES}
-        record = json.loads((folder / "_audit" / "build.json").read_text("utf-8"))
+        record = damaged.read_object(folder, "_audit/build.json")
         measured = tables.measured()
         rows["tokens"] = tables.ask("report_tokens") if "n_tokens" in measured else []
         rows["hits"] = tables.ask("report_hits", {"ids": [row["id"] for row in rows["samples"]]})
@@ -98,9 +99,9 @@ def facts(folder: Path) -> Facts:
                 unmeasured.append(rule)
     run = folder / "_audit" / "run.json"
     return Facts(
-        manifest=json.loads((folder / "_MANIFEST.json").read_text("utf-8")),
+        manifest=damaged.read_object(folder, "_MANIFEST.json"),
         record=record,
-        run=json.loads(run.read_text("utf-8")) if run.is_file() else {},
+        run=damaged.read_object(folder, "_audit/run.json") if run.is_file() else {},
         bytes={
             "shards": sum(path.stat().st_size for path in folder.glob("shard-*.parquet")),
             "_audit/": sum(path.stat().st_size for path in (folder / "_audit").rglob("*") if path.is_file()),

@@ -17,7 +17,7 @@ from typing import Any
 import duckdb
 from rich.cells import cell_len, set_cell_size
 
-from corpus_sql import judging
+from corpus_sql import damaged, judging
 from corpus_sql.errors import ConfigError, Problem
 from corpus_sql.explain import open_build
 from corpus_sql.files import reports, write
@@ -64,7 +64,7 @@ def sample(build: Path, kind: str, *, n: int = 20, seed: int = 0, rule: str | No
     if rule is not None and kind not in ("near-threshold", "by-reason"):
         raise ConfigError(Problem("--rule", f"a {kind} sample has no rule"))
     with open_build(folder) as connection:
-        record = json.loads((folder / "_audit" / "build.json").read_text("utf-8"))
+        record = damaged.read_object(folder, "_audit/build.json")
         if kind == "stratified":
             rows, more, note = _stratified(connection, n, str(seed))
         elif kind == "reservoir":

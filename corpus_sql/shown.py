@@ -3,13 +3,39 @@
 from __future__ import annotations
 
 import hashlib
+import json
+import re
 from collections.abc import Iterator
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from rich.cells import cell_len
 
-from corpus_sql.build import Outcome
-from corpus_sql.explain import Story
+if TYPE_CHECKING:
+    from corpus_sql.build import Outcome
+    from corpus_sql.explain import Story
+
+# What a terminal acts on, or what hides or turns around text: C0 and C1 controls (0x9b begins a sequence as ESC [
+# does), marks, embeddings and isolates of direction, spaces and separators that are not seen, tags, and surrogates,
+# which no terminal can be sent. The joiners U+200C and U+200D stay: scripts and emoji are written with them.
+_ACTING = re.compile(
+    "[\x00-\x1f\x7f-\x9f\u061c\u200b\u200e\u200f\u2028-\u202e\u2060-\u206f\ufeff\ufff9-\ufffb\ud800-\udfff"
+    "\U000e0000-\U000e007f]"
+)
+
+
+def plain(text: str, keep: str = "\n\t") -> str:
+    """Return a text that may be sent to a terminal: what it would act on is escaped, but for the characters of keep."""
+    return _ACTING.sub(lambda m: m[0] if m[0] in keep else m[0].encode("unicode_escape").decode(), text)
+
+
+def as_json(value: Any, indent: int | None = None) -> str:
+    """Return JSON that may be sent to a terminal: what it would act on is an escape, and nothing is lost."""
+    return json_plain(json.dumps(value, ensure_ascii=False, indent=indent, default=str))
+
+
+def json_plain(text: str) -> str:
+    """Escape in a JSON text what a terminal would act on, but for its own line ends and tabs."""
+    return _ACTING.sub(lambda m: m[0] if m[0] in "\n\r\t" else json.dumps(m[0])[1:-1], text)
 
 
 def table(head: tuple[str, ...], rows: list[tuple], left: int = 1) -> Iterator[str]:
@@ -86,7 +112,11 @@ def _an_id(found: Outcome) -> str:
 
 
 def story(found: Story) -> Iterator[str]:
-    """The story of one id, as a person reads it."""
+    """The story of one id, as a person reads it; what a terminal would act on is escaped."""
+    return (plain(line, keep="") for line in _story(found))
+
+
+def _story(found: Story) -> Iterator[str]:
     line = found.document or found.quarantined
     yield f"{found.id}  {line['file']}, line {line['line']:,}, byte {line['byte_offset']:,}"
     if found.document:

@@ -11,7 +11,8 @@ import made_corpus
 import pytest
 from conftest import Corpus, raw_line
 
-from corpus_sql import cli
+from corpus_sql import cli, shown
+from corpus_sql.progress import Report
 
 
 @pytest.fixture(scope="module")
@@ -77,6 +78,11 @@ VALUES = {
         '[\n{"text": "a \\"b\\"\\nc,d"}\n]\n',
     ),
     "a name twice": ("select 1 as a, 2 as a", "a,a\n1,2\n", '[\n{"a": 1, "a_1": 2}\n]\n'),
+    "a name twice, and the name that would tell them apart": (
+        "select 1 as a, 2 as a, 3 as a_1, 4 as a, 5 as a_1",
+        "a,a,a_1,a,a_1\n1,2,3,4,5\n",
+        '[\n{"a": 1, "a_2": 2, "a_1": 3, "a_3": 4, "a_1_1": 5}\n]\n',
+    ),
     "several rows": (
         "select k, verdict from documents order by k",
         "k,verdict\n0,keep\n1,reject\n",
@@ -161,7 +167,12 @@ WRITES = {
     "vacuum": "vacuum",
     "begin": "transaction",
     "prepare a as select 1": "prepare",
-    "explain analyze insert into manifest_counts values ('a', 1)": "explain",
+    "explain analyze insert into manifest_counts values ('a', 1)": "insert",
+    "explain insert into manifest_counts values ('a', 1)": "insert",
+    "explain /* select */ analyze -- select\n delete from manifest_counts": "delete",
+    "explain with x as (delete from manifest_counts returning *) select * from x": "delete",
+    "explain analyze create table x as select 1 as n": "create",
+    "explain (analyze) select 1": "explain",
     "with x as (insert into manifest_counts values ('a', 1) returning *) select * from x": "insert",
     "with x as (delete from manifest_counts returning *) select * from x": "delete",
 }
@@ -173,8 +184,71 @@ def test_what_writes_is_refused(made: Corpus, command, query: str, kind: str):
         2,
         "",
         f"error: query: a statement that can write ({kind}); a build is only read\n"
-        "    Ask with select, from, describe or summarize.\n",
+        "    Ask with select, from, describe, summarize or explain.\n",
     )
+
+
+@pytest.mark.parametrize("head", ["explain", "EXPLAIN ANALYZE", "/* a plan */ explain -- of this\n"])
+def test_a_plan_of_what_reads(made: Corpus, command, head: str):
+    code, out, err = command("sql", made.version, f"{head} select verdict, max(k) from documents group by all")
+    assert (code, err) == (0, "")
+    assert out.startswith("╭─ ") and "PARQUET" in out.upper() and "explain_value" not in out
+
+
+def test_a_pivot_over_values_that_are_not_named(made: Corpus, command):
+    assert command("sql", made.version, "pivot documents on lang using count(*)") == (
+        2,
+        "",
+        "error: query: a pivot over values that are not named is run as several statements, one of which creates a "
+        "type\n    Name the values: pivot … on lang in ('en', 'zh') using ….\n",
+    )
+    query = "pivot (select k, verdict from documents) on verdict in ('keep', 'reject') using sum(k)"
+    assert command("sql", made.version, query, "--format", "csv") == (0, "keep,reject\n0,1\n", "")
+
+
+@pytest.mark.parametrize(
+    "query", ["-- all of them\nselect 1 as n", "--all\nselect 1 as n", "-- a\n-- b\nselect 1 as n"]
+)
+def test_a_query_that_begins_with_a_comment(made: Corpus, command, query: str):
+    assert command("sql", made.version, query, "--format", "csv") == (0, "n\n1\n", "")
+    assert command("sql", "--format", "csv", made.version, query) == (0, "n\n1\n", "")
+
+
+# --------------------------------------------------------------------------------------- what a terminal would act on
+
+ACTING = {
+    "ESC": ("\x1b[31m", r"\x1b[31m", r"\u001b[31m"),
+    "BEL": ("\x07", r"\x07", r"\u0007"),
+    "DEL": ("\x7f", r"\x7f", r"\u007f"),
+    "CSI of eight bits": ("\x9b31m", r"\x9b31m", r"\u009b31m"),
+    "a text turned around": ("\u202egnp.exe\u202c", r"\u202egnp.exe\u202c", r"\u202egnp.exe\u202c"),
+    "an isolate": ("\u2066x\u2069", r"\u2066x\u2069", r"\u2066x\u2069"),
+    "what is not seen": ("\u200b\ufeff\u2060", r"\u200b\ufeff\u2060", r"\u200b\ufeff\u2060"),
+    "tags": ("\U000e0041", r"\U000e0041", r"\udb40\udc41"),
+    "joiners of scripts and emoji stay": ("می\u200cروم 👩\u200d🌾", "می\u200cروم 👩\u200d🌾", "می\u200cروم 👩\u200d🌾"),
+}
+
+
+@pytest.mark.parametrize(("text", "seen", "as_json"), ACTING.values(), ids=list(ACTING))
+def test_what_a_terminal_would_act_on(
+    made: Corpus, command, monkeypatch: pytest.MonkeyPatch, text: str, seen: str, as_json: str
+):
+    points = ", ".join(f"chr({ord(c)})" for c in text)
+    query = f"select concat({points}) as c"
+    assert command("sql", made.version, query, "--format", "json") == (0, f'[\n{{"c": "{as_json}"}}\n]\n', "")
+    assert json.loads(f'"{as_json}"') == text
+    code, out, _ = command("sql", made.version, query)
+    assert code == 0 and shown.plain(out) == out
+    # a file gets what is in the data
+    assert command("sql", made.version, query, "--format", "csv")[1] == f"c\n{text}\n"
+    monkeypatch.setattr(type(sys.stdout), "isatty", lambda self: True)
+    assert command("sql", made.version, query, "--format", "csv")[1] == f"c\n{seen}\n"
+    assert shown.plain(text) == seen
+
+
+def test_a_notice_of_a_run(capsys: pytest.CaptureFixture[str]):
+    Report().line("parents in no raw file: a\x1b[2J, b\u202e")
+    assert capsys.readouterr().err == "parents in no raw file: a\\x1b[2J, b\\u202e\n"
 
 
 @pytest.mark.parametrize(("query", "n"), [("select 1; select 2", 2), ("", 0), ("/* nothing */", 0), ("; ;", 0)])

@@ -147,6 +147,24 @@ def test_a_quarantined_line_and_its_bytes(built: Corpus):
     assert content == r"""  bytes: {"url": "https://example.org/a", "text": "\xe4\xba\xff\x1b[31m"}"""
 
 
+def test_what_a_terminal_would_act_on_is_escaped(corpus: Corpus):
+    """In whatever field a document brings it; as JSON nothing is lost."""
+    acting = "\x1b[2J\x9b31m\u202e\n"
+    corpus.source(
+        "s",
+        [raw_line("one text", url=f"https://example.org/{acting}", parent_ids=[f"p{acting}"], group_id=f"g{acting}")]
+        * 2,
+    )
+    corpus.run("stages = []")
+    lines = story(corpus, "s:0")
+    escaped = r"\x1b[2J\x9b31m\u202e\n"
+    assert f"  https://example.org/{escaped}  CC0-1.0, fetched 2026-01-02T03:04:05Z" in lines
+    assert f"  parent: p{escaped} (in no raw file)" in lines
+    assert not [line for line in lines for c in "\x1b\x9b\u202e\n" if c in line]
+    told = shown.as_json(shown.story_dict(explain.why(corpus.version, "s:0")), indent=1)
+    assert shown.json_plain(told) == told and json.loads(told)["document"]["url"] == f"https://example.org/{acting}"
+
+
 def test_a_line_of_another_licence(built: Corpus):
     _, decision, detail, _ = story(built, "s:10")
     assert decision == "  read  quarantine  license_mismatch"
