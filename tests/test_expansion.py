@@ -155,7 +155,7 @@ def test_parent_and_children_are_raw_lines(corpus: Corpus):
     longest = max(len(one["text"]) for one in lines if "span" in one)
     assert [note for note in found.notes if "split" in note] == [
         f"2 documents split by paragraphs into 5, the longest of {longest} characters; all are raw lines",
-        f"list \"expansion\" as the first of stages in {corpus.config}: it drops what was split, since "
+        f'list "expansion" as the first of stages in {corpus.config}: it drops what was split, since '
         "the children hold its text",
     ]
 
