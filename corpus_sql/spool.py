@@ -15,7 +15,7 @@ import pyarrow as pa
 
 from corpus_sql.engine_duckdb import DuckDB
 
-STRETCH_BYTES = 32 << 20  # about what is held at once
+STRETCH_BYTES = 16 << 20  # about what is held at once
 DOCUMENTS = "select id, place, size from outputs.facts"
 QUARANTINE = "select id, row_number() over (order by id) - 1 as place, octet_length(raw) as size from read.quarantine"
 
