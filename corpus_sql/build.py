@@ -92,6 +92,7 @@ def run(
         final = config.corpus / config.dataset / config.version
         stack.enter_context(locked(final.parent))
         recover(final)
+        earlier.find(config)  # a build named there that is this one is the better thing to say
         other = publish.was_other(config, final) and not replace and emit == "all"
         if other and not plan:  # known before anything is measured
             raise ConfigError(publish.there_already(config, final, publish.DIFFERENT))

@@ -96,6 +96,7 @@ def test_the_manifest_that_a_build_writes():
         values={
             "near_dedup": {"jaccard_threshold": 0.8, "num_perm": 128, "bands": 16},
             "decontaminate": {"ngram": 13},
+            "pii": {"kinds": ["email", "phone", "pan"]},
         },
     )
     shards = [Shard(name="shard-00000-of-00001.parquet", sha256="c" * 64, rows=7)]
