@@ -12,6 +12,9 @@ from corpus_sql.shown import number, table
 
 _CAUSES, _TOTALS, _EXAMPLES, _DOCUMENTS = 30, 30, 3, 30  # rows shown; the Parquet file has all
 _WIDEST = 40  # characters of an old or new value
+_COUNTS = ("documents", "characters", "shingle_tokens")
+_HEAD = ("source", "language", "documents", "now", "by", "characters", "now", "by", "shingle tokens", "now", "by")
+_NOT_COUNTED = "not counted"
 
 
 def human(found: Diff, parquet: Path | None = None) -> Iterator[str]:
@@ -34,15 +37,10 @@ def human(found: Diff, parquet: Path | None = None) -> Iterator[str]:
         ]
         yield from table(("for example", "change", "was", "now", "because of"), shown[:_DOCUMENTS], left=5)
         yield from _more(sum(summary["changes"].values()), min(len(shown), _DOCUMENTS), "changes")
-    if summary["dropped_otherwise"]:
-        n = sum(one["documents"] for one in summary["dropped_otherwise"])
-        yield ""
-        yield f"{n:,} documents were dropped before and still are, by another rule; --json lists the pairs of rules."
     moved = _moved(summary)
     if moved:
         yield ""
-        head = ("source", "language", "documents", "now", "by", "characters", "now", "by")
-        yield from table(head, [_row(one) for one in moved[:_TOTALS]], left=2)
+        yield from table(_HEAD, [_row(one) for one in moved[:_TOTALS]], left=2)
         yield from _more(len(moved), _TOTALS, "sources and languages")
     yield ""
     yield from table(head=("all", "before", "now", "by"), rows=_whole(summary))
@@ -99,8 +97,7 @@ def note(found: Diff) -> str:
             lines += [f"Dropped now and kept before: {dropped:,} documents.", ""]
     lines += ["## Totals", "", *_markdown(("", "before", "now", "by"), _whole(summary), 1), ""]
     if moved := _moved(summary):
-        head = ("source", "language", "documents", "now", "by", "characters", "now", "by")
-        lines += [*_markdown(head, [_row(one) for one in moved], 2), ""]
+        lines += [*_markdown(_HEAD, [_row(one) for one in moved], 2), ""]
     if not same:
         lines += ["## Out of date", ""] if summary["out_of_date"] else []
         lines += [f"- {one['product']}: {one['why']}" for one in summary["out_of_date"]]
@@ -157,29 +154,34 @@ def _moved(summary: dict[str, Any]) -> list[dict[str, Any]]:
     return [
         one
         for one in summary["totals"]
-        if any(one[f"{what}_before"] != one[f"{what}_after"] for what in ("documents", "characters", "tokens"))
+        if any(_moves(one[f"{what}_before"], one[f"{what}_after"]) for what in _COUNTS)
     ]
 
 
+def _moves(before: int | None, after: int | None) -> bool:
+    return before is not None and after is not None and before != after
+
+
 def _row(one: dict[str, Any]) -> tuple:
-    found: list[Any] = [one["source_id"], one["lang"]]
-    for what in ("documents", "characters"):
-        found += [one[f"{what}_before"], one[f"{what}_after"], _by(one[f"{what}_before"], one[f"{what}_after"])]
-    return tuple(found)
+    counts = [_counted(one[f"{what}_before"], one[f"{what}_after"]) for what in _COUNTS]
+    return one["source_id"], one["lang"], *(cell for cells in counts for cell in cells)
 
 
 def _whole(summary: dict[str, Any]) -> list[tuple]:
     found = []
-    for what in ("documents", "characters", "tokens"):
-        before, after = (
-            [one[f"{what}_{when}"] for one in summary["totals"] if one[f"{what}_{when}"] is not None]
-            for when in ("before", "after")
-        )
-        if what == "tokens" and not before + after:
-            found.append((what, "not counted", "not counted", ""))
-        else:
-            found.append((what, sum(before), sum(after), _by(sum(before), sum(after))))
+    for what in _COUNTS:
+        sums = [_sum([one[f"{what}_{when}"] for one in summary["totals"]]) for when in ("before", "after")]
+        found.append((what.replace("_", " "), *_counted(*sums)))
     return found
+
+
+def _sum(counts: list[int | None]) -> int | None:
+    return None if None in counts else sum(counts)
+
+
+def _counted(before: int | None, after: int | None) -> tuple:
+    cells = (_NOT_COUNTED if one is None else one for one in (before, after))
+    return *cells, "" if before is None or after is None else _by(before, after)
 
 
 def _by(before: int, after: int) -> str:

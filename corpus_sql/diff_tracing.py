@@ -1,7 +1,7 @@
 """Following each change of a document back to what moved it, over the tables that `diffing` has laid out.
 
-A question is: why was this line dropped by this stage in one build and not in the other (`judged`), why is it in one
-build only (`line`), why is its text other than before (`text` in the raw file, `scrub` after the scrub), its split, its
+A question is: why was this line dropped by this stage in one build and not in the other (`judged`), why by another rule
+than before (`reason`), why is it in one build only (`line`), why is its text other than before (`text` in the raw file, `scrub` after the scrub), its split, its
 cluster? A question has answers (causes, by number) and may rest on others: a document is kept because the document it
 was a copy of is gone, which a threshold dropped. `members` and `group` stand for all documents of a cluster or a
 relation group that are not in both builds alike. Documents are only joined in SQL; Python sees distinct combinations.
@@ -52,6 +52,7 @@ class Tracer:
             self._splits()
             self._clusters()
             self._members()
+            self._reasons()
             self._judged()
             self._resolve()
         self._propagate()
@@ -189,6 +190,10 @@ class Tracer:
         self.run("insert into wanted from unlike")
         self.run("delete from targets")
 
+    def _reasons(self) -> None:
+        if self._asked("reason"):
+            self.run(f"insert into wanted {query('diff_decisive')}")
+
     def _judged(self) -> None:
         if not self._asked("judged"):
             return
@@ -205,8 +210,9 @@ class Tracer:
         here = {side: set(self.facts.stages(side)) for side in ("a", "b")}
         # a stage that the other build has not, or that dropped the document in both: it is a matter of the list
         self.run(
-            "create or replace table facts as select q, stage, side, a.stage is not distinct from b.stage as "
-            "in_both from asked where stage <> 'read'"
+            "create or replace table facts as select q, stage, side, a.stage is not distinct from b.stage "
+            "and (a.seq is distinct from b.seq or a.reason is not distinct from b.reason) as in_both "
+            "from asked where stage <> 'read'"
         )
         self._answer(
             "facts", ("stage", "side", "in_both"), lambda stage, side, in_both: self._listed(here, stage, side, in_both)

@@ -25,7 +25,7 @@ from corpus_sql.files import reports, write
 from corpus_sql.model import quoted
 from corpus_sql.report_queries import query
 
-CHANGES = ("added", "removed", "verdict", "text", "split", "cluster")
+CHANGES = ("added", "removed", "verdict", "reason", "text", "split", "cluster")
 _MEMORY = "2GB"
 _TABLES = ("decisions", "documents", "quarantine", "files", "pairs", "pii")
 
@@ -148,8 +148,14 @@ def _open(connection: duckdb.DuckDBPyConnection, facts: Facts, a: Path, b: Path)
         for path in sorted((folder / "_audit" / "measures").glob("*.parquet")):
             run(f'create view {schema}_measures."{path.stem}" as from read_parquet({quoted(path)})')
         run(
-            f"create view {schema}.shards as select id, source_id, lang, n_chars, sha256, split from "
+            f"create view {schema}.shards as select * exclude (text) from "
             f"read_parquet({quoted(folder / 'shard-*.parquet')})"
+        )
+        minhash = f'from {schema}_measures."minhash"'
+        counted = (folder / "_audit" / "measures" / "minhash.parquet").is_file()
+        run(
+            f"create view {schema}.shingle_tokens as select id, n_tokens "
+            + (minhash if counted else "from (select null :: varchar as id, null :: integer as n_tokens) where false")
         )
         run(f"create table {schema}.stage_order (stage varchar, seq integer)")
         for seq, stage in enumerate(("read", *facts.stages(side))):
@@ -240,7 +246,7 @@ def _summary(connection: duckdb.DuckDBPyConnection, facts: Facts, a: Path, b: Pa
             ).fetchall()
         ),
         "relations": {"rebuilt": rebuilt, "reused": reused},
-        "out_of_date": _out_of_date(facts, a, b),
+        "out_of_date": _out_of_date(facts, a, b, *rows(query("diff_rows"))),
     }
 
 
@@ -255,15 +261,17 @@ def _build(facts: Facts, side: str, folder: Path) -> dict[str, Any]:
     }
 
 
-def _out_of_date(facts: Facts, a: Path, b: Path) -> list[dict[str, str]]:
-    """Name what was made from the earlier build and does not hold for the later one."""
+def _out_of_date(facts: Facts, a: Path, b: Path, rows: dict[str, int]) -> list[dict[str, str]]:
+    """Name what was made from the earlier build and does not hold for the later one. rows: of `diff_rows`."""
     manifests = [damaged.read_object(folder, "_MANIFEST.json") for folder in (a, b)]
     shards = [{(one["name"], one["sha256"]) for one in one_["shards"]} for one_ in manifests]
     found = []
+    same_rows = not rows["gone"] and not rows["came"]
     if gone := len(shards[0] - shards[1]):
-        found.append(
-            {"product": "shards", "why": f"{gone} of {len(shards[0])} shard files of {a.name} are not in {b.name}"}
-        )
+        cut = "; the rows are the same, cut into other files" if same_rows else ""
+        why = f"{gone} of {len(shards[0])} shard files of {a.name} are not in {b.name}{cut}"
+        found.append({"product": "shards", "why": why})
+    if not same_rows:
         found.append(
             {
                 "product": "exports and token files",

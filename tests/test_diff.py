@@ -156,13 +156,41 @@ def test_two_thresholds_each_its_own(counted):
 
 
 def test_dropped_by_another_rule_than_before(counted):
-    # no verdict changed, but it is counted
     before = counted.build(rules(max_mean_word_length=2))
     summary, found = compare(before, counted.build(rules(max_mean_word_length=2, min_n_words=20)))
-    assert found == []
+    was, now = "reject high_mean_word_length", "reject low_n_words"
+    assert told(found) == [("s:0", "reason", was, now, "config", "gopher.min_n_words")]
+    assert found[0]["detail"] == {"key": "gopher.min_n_words", "old": None, "new": 20}
     assert summary["dropped_otherwise"] == [
         {"was": "gopher high_mean_word_length", "now": "gopher low_n_words", "documents": 1}
     ]
+
+
+def test_dropped_by_the_rule_that_stood_behind(counted):
+    both = counted.build(rules(max_mean_word_length=2, min_n_words=20))
+    was, now = "reject low_n_words", "reject high_mean_word_length"
+    found = changes(both, counted.build(rules(max_mean_word_length=2)))
+    assert told(found) == [("s:0", "reason", was, now, "config", "gopher.min_n_words")]
+
+
+def test_one_rule_let_go_and_another_took_hold(counted):
+    before = counted.build(rules(min_n_words=35, max_hash_ratio=0.9))
+    found = changes(before, counted.build(rules(min_n_words=25, max_hash_ratio=0.2)), "reason")
+    assert [(one["id"], one["was"], one["now"]) for one in found] == [
+        ("s:6", "reject low_n_words", "reject high_hash_ratio")
+    ]
+    assert causes(found[0]) == [("config", "gopher.max_hash_ratio"), ("config", "gopher.min_n_words")]
+    assert "via" not in found[0]["detail"]
+
+
+def test_quarantined_for_another_reason_than_before(tmp_path):
+    project = Builds(tmp_path, s=[b'{"text": 1', raw_line(words(10))])
+    before = project.build("stages = []")
+    project.corpus.source("s", [b'{"text": ""}', raw_line(words(10))])
+    (one,) = changes(before, project.build("stages = [] # again"))
+    assert (one["id"], one["change"], one["stage"]) == ("s:0", "reason", "read")
+    assert (one["was"], one["now"]) == ("quarantine invalid_json", "quarantine missing_url")
+    assert (one["cause"], one["detail"]["key"]) == ("input", file("s"))
 
 
 def test_a_stage_left_out(counted):
@@ -592,7 +620,10 @@ def test_a_measure_model(shouting):
 def test_a_stage_model(shouting):
     rule = 'reject("loud", "n_loud >= 6", metric="n_loud")'
     found = shouting(stages__shouting=STAGE.replace('high("n_loud")', rule))
-    assert told(found) == [("s:1", "verdict", "keep", "reject loud", "model", "stages.shouting")]
+    assert told(found) == [
+        ("s:1", "verdict", "keep", "reject loud", "model", "stages.shouting"),
+        ("s:2", "reason", "reject high_n_loud", "reject loud", "model", "stages.shouting"),
+    ]
 
 
 def test_a_tool(shouting, numpy_99, monkeypatch):
@@ -657,14 +688,14 @@ def test_json(two):
     summary = found["summary"]
     assert (summary["before"]["version"], summary["before"]["n_docs"]) == (two[0].name, 7)
     assert (summary["after"]["version"], summary["after"]["n_docs"]) == (two[1].name, 6)
-    assert summary["changes"] == {"added": 0, "removed": 0, "verdict": 1, "text": 0, "split": 0, "cluster": 0}
+    assert summary["changes"] == {"added": 0, "removed": 0, "verdict": 1, "reason": 0, "text": 0, "split": 0, "cluster": 0}
     (cause,) = summary["causes"]
     assert cause == {
         "change": "verdict", "stage": "gopher", "cause": "config", "key": "gopher.min_n_words", "old": 10, "new": 20,
         "documents": 1, "newly_kept": 0, "newly_dropped": 1,
     }  # fmt: skip
     assert sum(one["characters_before"] - one["characters_after"] for one in summary["totals"]) == len(words(10))
-    assert {one["tokens_after"] for one in summary["totals"]} == {None}
+    assert {one["shingle_tokens_after"] for one in summary["totals"]} == {None}  # near_dedup is not in the build
     assert [one["product"] for one in summary["out_of_date"]] == [
         "shards", "exports and token files", "models fitted on the corpus"
     ]  # fmt: skip
@@ -713,7 +744,7 @@ def test_the_release_note(two):
     assert note.startswith(f"# t {two[1].name}: changes since {two[0].name}\n\nDocuments by change: 1 verdict.\n")
     assert "| verdict: dropped now | gopher | config | gopher.min_n_words | 10 | 20 | 1 |" in note
     assert "| documents | 7 | 6 | -1 (-14.3 %) |" in note
-    assert "| tokens | not counted | not counted |  |" in note
+    assert "| shingle tokens | not counted | not counted |  |" in note
     assert str(two[0].parent) not in note
 
 
@@ -737,6 +768,30 @@ def test_what_is_no_build(two):
     assert problem.where == str(two[0].parent / "v99")
     assert problem.what == "this is no build: it has no _MANIFEST.json and _audit/build.json"
     assert problem.fix == "Give a version folder, corpus/<dataset>/<version>."
+
+
+def test_rows_in_other_files_are_the_same_rows(counted):
+    whole, parts = counted.build("stages = []"), counted.build("shard_rows = 3\nstages = []")
+    summary, found = compare(whole, parts)
+    assert found == []
+    why = f"1 of 1 shard files of {whole.name} are not in {parts.name}; the rows are the same, cut into other files"
+    assert summary["out_of_date"] == [{"product": "shards", "why": why}]
+
+
+def test_a_row_more_is_missing_in_what_was_exported(counted, two):
+    assert [one["product"] for one in compare(two[1], two[0])[0]["out_of_date"]] == [
+        "shards", "exports and token files", "models fitted on the corpus"
+    ]  # fmt: skip
+
+
+def test_shingle_tokens_of_each_source(tmp_path):
+    one, four = len(LONG[0].split()), len(prose("old").split())  # no word of them is two tokens
+    project = Builds(tmp_path, a=[LONG[0].format("old"), prose("blue")], b=[prose("sea", 8)])
+    before, after = (project.build(f"{NEAR}min_n_words = {least}\n") for least in (one, one + 1))
+    found, listed = compare(before, after)[0], run(before, after)
+    tokens = [(one["source_id"], one["shingle_tokens_before"], one["shingle_tokens_after"]) for one in found["totals"]]
+    assert tokens == [("a", one + four, four), ("b", 2 * four, 2 * four)]
+    assert f"shingle tokens {one + 3 * four} {3 * four} -{one}" in " ".join(spaced(listed))
 
 
 # ------------------------------------------------------------------------------------------------------- the slice

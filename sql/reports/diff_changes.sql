@@ -41,6 +41,16 @@ where a is not null and b is not null and a.verdict <> b.verdict
 union all
 select
     pair,
+    'reason',
+    case when a.seq < b.seq then a.stage else b.stage end,
+    a.verdict || ' ' || a.reason,
+    b.verdict || ' ' || b.reason,
+    null
+from lines
+where a.verdict <> 'keep' and a.verdict = b.verdict and (a.stage <> b.stage or a.reason <> b.reason)
+union all
+select
+    pair,
     'text',
     case when a.content is distinct from b.content or a.raw_chars <> b.raw_chars then 'read' else 'pii' end,
     coalesce(lower(hex(a.sha256)), printf('content %016x', cast(a.content as hugeint) & 18446744073709551615)),

@@ -4,8 +4,12 @@ with
         select
             links.q as q,
             answers.c as c,
-            case when steps.step is null then answers.via else list_prepend(steps.step, answers.via) end as way
+            case
+                when steps.step is null or asking.kind = 'reason' then answers.via
+                else list_prepend(steps.step, answers.via)
+            end as way
         from links
+        join questions as asking on asking.q = links.q
         join answers on answers.q = links.next
         join steps on steps.q = links.next
         where not exists (from answers as old where old.q = links.q and old.c = answers.c)
