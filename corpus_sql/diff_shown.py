@@ -152,9 +152,7 @@ def _more(n: int, limit: int, what: str) -> Iterator[str]:
 
 def _moved(summary: dict[str, Any]) -> list[dict[str, Any]]:
     return [
-        one
-        for one in summary["totals"]
-        if any(_moves(one[f"{what}_before"], one[f"{what}_after"]) for what in _COUNTS)
+        one for one in summary["totals"] if any(_moves(one[f"{what}_before"], one[f"{what}_after"]) for what in _COUNTS)
     ]
 
 

@@ -1,10 +1,11 @@
 """Following each change of a document back to what moved it, over the tables that `diffing` has laid out.
 
 A question is: why was this line dropped by this stage in one build and not in the other (`judged`), why by another rule
-than before (`reason`), why is it in one build only (`line`), why is its text other than before (`text` in the raw file, `scrub` after the scrub), its split, its
-cluster? A question has answers (causes, by number) and may rest on others: a document is kept because the document it
-was a copy of is gone, which a threshold dropped. `members` and `group` stand for all documents of a cluster or a
-relation group that are not in both builds alike. Documents are only joined in SQL; Python sees distinct combinations.
+than before (`reason`), why is it in one build only (`line`), why is its text other than before (`text` in the raw file,
+`scrub` after the scrub), its split, its cluster? A question has answers (causes, by number) and may rest on others: a
+document is kept because the document it was a copy of is gone, which a threshold dropped. `members` and `group` stand
+for all documents of a cluster or a relation group that are not in both builds alike. Documents are only joined in SQL;
+Python sees distinct combinations.
 """
 
 from __future__ import annotations

@@ -688,7 +688,8 @@ def test_json(two):
     summary = found["summary"]
     assert (summary["before"]["version"], summary["before"]["n_docs"]) == (two[0].name, 7)
     assert (summary["after"]["version"], summary["after"]["n_docs"]) == (two[1].name, 6)
-    assert summary["changes"] == {"added": 0, "removed": 0, "verdict": 1, "reason": 0, "text": 0, "split": 0, "cluster": 0}
+    assert list(summary["changes"]) == ["added", "removed", "verdict", "reason", "text", "split", "cluster"]
+    assert [n for n in summary["changes"].values() if n] == [summary["changes"]["verdict"]] == [1]
     (cause,) = summary["causes"]
     assert cause == {
         "change": "verdict", "stage": "gopher", "cause": "config", "key": "gopher.min_n_words", "old": 10, "new": 20,
