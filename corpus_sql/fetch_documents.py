@@ -14,9 +14,9 @@ from typing import Any
 import orjson
 
 from corpus_sql import raw_line
-from corpus_sql.import_documents import Unfit, utc
+from corpus_sql.import_documents import Unfit
 from corpus_sql.import_inputs import Bad, Record
-from corpus_sql.raw_fields import Fault, rfc3339
+from corpus_sql.raw_fields import Fault, rfc3339, utc
 from corpus_sql.validation import shown
 
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import datetime
 import json
 import re
 from dataclasses import dataclass
@@ -14,7 +13,7 @@ import orjson
 from corpus_sql import raw_line
 from corpus_sql.errors import Problem
 from corpus_sql.import_inputs import Bad, Input, Record
-from corpus_sql.raw_fields import Fault, rfc3339
+from corpus_sql.raw_fields import Fault, rfc3339, utc
 from corpus_sql.validation import shown
 
 
@@ -116,11 +115,3 @@ def time(fetched_at: str | None) -> tuple[str | None, list[Problem]]:
         fix = "Write a date, 2026-10-09, or a time with its zone, 2026-10-09T12:00:00Z."
         return None, [Problem("--fetched-at", f"{shown(fetched_at)} is no RFC 3339 time", fix)]
     return utc(fetched_at), []
-
-
-def utc(time: str) -> str:
-    """Return an RFC 3339 time as written if it ends in Z, else the same instant with Z."""
-    if time.endswith("Z"):
-        return time
-    moment = datetime.datetime.fromisoformat(time.upper()).astimezone(datetime.UTC)
-    return moment.replace(tzinfo=None).isoformat() + "Z"

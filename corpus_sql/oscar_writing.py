@@ -10,7 +10,6 @@ metadata, cannot hold a blank line inside a text and is not written.)
 
 from __future__ import annotations
 
-import datetime
 import hashlib
 import uuid
 import zlib
@@ -22,6 +21,7 @@ import orjson
 
 from corpus_sql import files, iso639
 from corpus_sql.oscar import metadata_name, sums_name, text_name
+from corpus_sql.raw_fields import utc
 
 LEVEL = 6  # of gzip; 9 takes twice as long for a hundredth less
 _PENDING = 1 << 20  # compressed bytes held before they go to the file: no file stays open, however many languages
@@ -132,7 +132,7 @@ def headers(document: Mapping[str, Any]) -> dict[str, str]:
       warc-identified-content-language   lang in ISO 639-3; left out for und
     There is no warc-refers-to and no warc-block-digest.
     """
-    found = {"warc-target-uri": document["url"], "warc-date": _utc(document["fetched_at"])}
+    found = {"warc-target-uri": document["url"], "warc-date": utc(document["fetched_at"])}
     if original := _original(document["extra"]):
         return {**original, **{key: value for key, value in found.items() if key not in original}}
     record = document["source_record_id"]
@@ -158,15 +158,3 @@ def _original(extra: str | None) -> dict[str, str] | None:
         return None
     is_text = type(given) is dict and all(type(value) is str for value in given.values())
     return given if is_text and any(name.startswith("warc-") for name in given) else None
-
-
-def _utc(time: str) -> str:
-    """A time of a raw document (RFC 3339) as WARC has it; a leap second, which Python cannot turn, stays as it is."""
-    time = time.upper()
-    if time.endswith("Z"):
-        return time
-    try:
-        moment = datetime.datetime.fromisoformat(time).astimezone(datetime.UTC)
-    except (ValueError, OverflowError):
-        return time
-    return moment.replace(tzinfo=None).isoformat() + "Z"

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import datetime
 import re
 import unicodedata
 from functools import lru_cache
@@ -59,8 +60,7 @@ _DATE_TIME = re.compile(
 def rfc3339(value: str) -> bool:
     """Say whether a string is an RFC 3339 date-time: zone required, days and leap seconds checked, `t` and `z` allowed.
 
-    The contract asks for UTC. An offset other than Z names the same instant without doubt, so it is let pass, and kept
-    as written: nothing is converted. A time without a zone could be any of 24 instants and is refused.
+    The year is 0000 to 9999, an hour of 24 is none, a fraction has any number of digits.
     """
     match = _DATE_TIME.fullmatch(value)
     if not match:
@@ -74,6 +74,28 @@ def rfc3339(value: str) -> bool:
         return False
     utc = hour * 60 + minute + (ahead if match[7] == "-" else -ahead)
     return int(match[9] or 0) <= 59 and (second < 60 or utc % 1440 == 1439)
+
+
+def is_utc(value: str) -> bool:
+    """Say whether a string is an RFC 3339 date-time in UTC: it ends in `Z`, `z` or `+00:00`.
+
+    Any other offset is refused, though it names the same instant, for nothing in a line is converted. So is `-00:00`,
+    by which RFC 3339 (section 4.3) says that the local offset is not known.
+    """
+    return value.endswith(("Z", "z", "+00:00")) and rfc3339(value)
+
+
+def utc(time: str) -> str:
+    """Return an RFC 3339 date-time in UTC, ending in Z; as written where its year in UTC is not 1 to 9999."""
+    time = time.upper()
+    if time.endswith("Z"):
+        return time
+    seconds = time[17:-6]  # with the fraction, and 60 in a leap second: no offset changes them
+    try:
+        moment = datetime.datetime.fromisoformat(f"{time[:17]}00{time[-6:]}").astimezone(datetime.UTC)
+    except (ValueError, OverflowError):
+        return time
+    return f"{moment.isoformat()[:17]}{seconds}Z"
 
 
 @lru_cache(maxsize=4)
@@ -127,7 +149,7 @@ def document(fields: dict[str, Any], extra: str | None, license_spdx: str) -> Do
         and (record is None or type(record) is str)
         and (group is None or type(group) is str)
         and (parents is None or (type(parents) is list and all(type(parent) is str for parent in parents)))
-        and rfc3339(fetched_at)
+        and is_utc(fetched_at)
         and _EMPTY.match(text).end() < len(text)
     ):
         return _field_faults(fields, license_spdx)
@@ -156,8 +178,9 @@ def _field_faults(fields: dict[str, Any], license_spdx: str) -> Fault:
             reason = "parent_ids_not_strings" if name == "parent_ids" else f"{name}_not_string"
             faults.append(Fault(reason, f"{name} is {KINDS[type(value)]}"))
     fetched_at, licence, text = (fields.get(name) for name in REQUIRED[1:])
-    if type(fetched_at) is str and not rfc3339(fetched_at):
-        faults.append(Fault("invalid_fetched_at", f"fetched_at is {_quoted(fetched_at)}, no RFC 3339 time with a zone"))
+    if type(fetched_at) is str and not is_utc(fetched_at):
+        lacks = "not in UTC (Z or +00:00)" if rfc3339(fetched_at) else "no RFC 3339 time in UTC"
+        faults.append(Fault("invalid_fetched_at", f"fetched_at is {_quoted(fetched_at)}, {lacks}"))
     if type(licence) is str and licence != license_spdx:
         what = f"license_spdx is {_quoted(licence)}, the ledger says {_quoted(license_spdx)}"
         faults.append(Fault("license_mismatch", what))

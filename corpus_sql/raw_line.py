@@ -12,7 +12,7 @@ Faults in order of precedence, the first one is the row's reason:
     duplicate_key              a name twice in one object at any depth; names are compared after unescaping
     missing_<field>, null_<field>, <field>_not_string      for url, fetched_at, license_spdx, text in this order
     <field>_not_string, parent_ids_not_strings             for the optional fields, where they are neither null nor that
-    invalid_fetched_at         no RFC 3339 date-time, see `rfc3339`
+    invalid_fetched_at         no RFC 3339 date-time in UTC, see `is_utc`
     license_mismatch           differs from the licence of the ledger row, to the letter
     empty_text                 nothing but white space and default-ignorable characters
 

@@ -118,14 +118,13 @@ DOCUMENTS = [
     Case("compatibility forms stay", text("ﬁ ① Ａ".encode()), {"text": "ﬁ ① Ａ"}),
     # times
     Case("fraction", line(fetched_at="2026-10-09T12:00:00.123456Z"), {"fetched_at": "2026-10-09T12:00:00.123456Z"}),
-    Case(
-        "offset as written", line(fetched_at="2026-10-09T20:00:00+08:00"), {"fetched_at": "2026-10-09T20:00:00+08:00"}
-    ),
+    Case("UTC as an offset", line(fetched_at="2026-10-09T12:00:00+00:00"), {"fetched_at": "2026-10-09T12:00:00+00:00"}),
+    Case("year 0000", line(fetched_at="0000-02-29T00:00:00Z"), {"fetched_at": "0000-02-29T00:00:00Z"}),
     Case("lower case", line(fetched_at="2026-10-09t12:00:00z"), {"fetched_at": "2026-10-09t12:00:00z"}),
     Case("leap day", line(fetched_at="2024-02-29T00:00:00Z"), {"fetched_at": "2024-02-29T00:00:00Z"}),
     Case("leap second", line(fetched_at="2016-12-31T23:59:60Z"), {"fetched_at": "2016-12-31T23:59:60Z"}),
     Case(
-        "leap second, offset", line(fetched_at="2017-01-01T05:29:60+05:30"), {"fetched_at": "2017-01-01T05:29:60+05:30"}
+        "leap second, +00:00", line(fetched_at="2016-12-31T23:59:60+00:00"), {"fetched_at": "2016-12-31T23:59:60+00:00"}
     ),
     # optional fields
     Case(
@@ -197,6 +196,14 @@ NO_TIMES = [
     "2026-10-09T12:00:00Z ",
     "20261009T120000Z",
     "２０２６-10-09T12:00:00Z",
+    "2026-10-09T24:00:00+00:00",
+]
+NOT_UTC = [
+    "2026-10-09T20:00:00+08:00",
+    "2026-10-09T12:00:00-00:00",  # in UTC, says RFC 3339, but of what place is not known
+    "2026-10-09T12:00:00+00:01",
+    "2026-10-09t04:30:00.5-07:30",
+    "2017-01-01T05:29:60+05:30",  # a leap second there
 ]
 
 QUARANTINED_BY_REASON = {
@@ -287,7 +294,7 @@ QUARANTINED_BY_REASON = {
         (
             "all faults are named",
             line(url=MISSING, text=None, fetched_at="soon", group_id=1),
-            'url is missing; text is null; group_id is a number; fetched_at is "soon", no RFC 3339 time with a zone',
+            'url is missing; text is null; group_id is a number; fetched_at is "soon", no RFC 3339 time in UTC',
         ),
     ],
     "missing_fetched_at": [
@@ -332,13 +339,17 @@ QUARANTINED_BY_REASON = {
     # values
     "invalid_fetched_at": [
         *(
-            (f"time {time!r}", line(fetched_at=time), f'fetched_at is "{time}", no RFC 3339 time with a zone')
+            (f"time {time!r}", line(fetched_at=time), f'fetched_at is "{time}", no RFC 3339 time in UTC')
             for time in NO_TIMES
+        ),
+        *(
+            (f"time {time!r}", line(fetched_at=time), f'fetched_at is "{time}", not in UTC (Z or +00:00)')
+            for time in NOT_UTC
         ),
         (
             "a long time is cut",
             line(fetched_at="x" * 99),
-            f'fetched_at is "{"x" * 37}...", no RFC 3339 time with a zone',
+            f'fetched_at is "{"x" * 37}...", no RFC 3339 time in UTC',
         ),
     ],
     "license_mismatch": [

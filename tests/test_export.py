@@ -17,6 +17,7 @@ from typer.testing import CliRunner
 from corpus_sql import cli, exporting, oscar, oscar_writing
 from corpus_sql.errors import ConfigError, DataError
 from corpus_sql.import_inputs import Record
+from corpus_sql.raw_fields import utc
 from corpus_sql.resources import sha256_file
 
 ENGLISH = "The river was high after the rain, and the ferry stayed on the far side until noon. "
@@ -61,7 +62,7 @@ def build(tmp_path_factory) -> Path:
             raw_line(ENGLISH * 3, **post, headers={"warc-type": "conversion"}),
             raw_line(ENGLISH * 4, **post, headers={"accept": "text/html"}),
             raw_line(ENGLISH * 5, **post, headers={"warc-type": 1}),
-            raw_line(CHINESE * 3, fetched_at="2026-01-02T01:00:00+02:00"),
+            raw_line(CHINESE * 3, fetched_at="2026-01-01T23:00:00+00:00"),
             "1 2 3",
         ],
     )
@@ -184,13 +185,13 @@ def test_an_undetermined_language_is_not_named(build, tmp_path):
         ("2026-01-02T03:04:05.678Z", "2026-01-02T03:04:05.678Z"),
         ("2026-01-02t03:04:05z", "2026-01-02T03:04:05Z"),
         ("2026-01-02T03:04:05-05:30", "2026-01-02T08:34:05Z"),
-        ("2017-01-01T08:59:60+09:00", "2017-01-01T08:59:60+09:00"),
+        ("2017-01-01T08:59:60.25+09:00", "2016-12-31T23:59:60.25Z"),
         ("0001-01-01T00:00:00+01:00", "0001-01-01T00:00:00+01:00"),
     ],
     ids=["a fraction", "small letters", "an offset", "a leap second", "before the year 1"],
 )
-def test_times_become_those_of_warc(time, date):
-    assert oscar_writing._utc(time) == date
+def test_times_become_utc(time, date):
+    assert utc(time) == date
 
 
 def test_a_large_language_is_written_in_parts(tmp_path):
