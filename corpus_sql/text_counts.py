@@ -18,6 +18,9 @@ What a line and a paragraph are
     in any count, and it ends a paragraph. Lines are compared without trailing white space; case and indentation count,
     as they do for exact duplicates.
 
+What a stop word is
+    A word of the language's list, compared without the punctuation at its two ends and folded by `word_fold`.
+
 Characters are code points other than white space, in every numerator and every denominator.
 """
 
@@ -44,9 +47,10 @@ from corpus_sql.text_kernels import (
     WORD,
     count_texts,
 )
+from corpus_sql.word_fold import fold, tables
 
 # Dashes longer than the hyphen are left out: many languages open a line of dialogue with them.
-BULLETS = "-*•‣⁃∙·・◦●○■□▪▫◆◇▶►▸➢➤"
+BULLETS = "-*•‣⁃∙·・･◦●○■□▪▫◆◇▶►▸➢➤"
 
 HAN_AND_KANA = (
     (0x2E80, 0x2FD5),  # radicals, which text taken from PDF has in place of the characters
@@ -68,30 +72,20 @@ UNSPACED = (
 HANGUL_RANGES = ((0x1100, 0x11FF), (0x3131, 0x318E), (0xA960, 0xA97C), (0xAC00, 0xD7FB), (0xFFA0, 0xFFDC))
 
 
-def fold(char: str) -> str:
-    """Return the case-folded form of one character where that is one character, else its lower case, else itself."""
-    for folded in (char.casefold(), char.lower()):
-        if len(folded) == 1:
-            return folded
-    return char
-
-
 @functools.cache
-def tables() -> tuple[np.ndarray, np.ndarray]:
-    """Return (classes uint8[0x110000], folded int32[0x110000]): the kernel's flags, and `fold`, of every code point."""
-    classes, folded = kernel_cache.kept(__file__, _tables)
-    return classes, folded
+def classes() -> np.ndarray:
+    """Return uint8[0x110000]: the kernel's flags of every code point."""
+    (found,) = kernel_cache.kept(__file__, _tables)
+    return found
 
 
-def _tables() -> tuple[np.ndarray, np.ndarray]:
+def _tables() -> tuple[np.ndarray]:
     classes = np.zeros(0x110000, np.uint8)
-    folded = np.arange(0x110000, dtype=np.int32)
     for code in (*range(0xD800), *range(0xE000, 0x20000), *range(0xE0000, 0xE0200)):
         char = chr(code)
         kind = unicodedata.category(char)[0]
         if kind in "LMN":
             classes[code] = WORD | (LETTER if kind == "L" else MARK if kind == "M" else 0)
-            folded[code] = ord(fold(char))
         elif char.isspace():
             classes[code] = SPACE
     for first, last in HAN_AND_KANA:
@@ -103,8 +97,8 @@ def _tables() -> tuple[np.ndarray, np.ndarray]:
     classes[0x1361] = SPACE
     classes[0xFF9E : 0xFF9F + 1] = MARK | WORD  # half-width voicing marks, letters by category
     classes[[ord(char) for char in BULLETS]] |= BULLET
-    classes[[ord(char) for char in ".。…⋯"]] |= DOT
-    return classes, folded
+    classes[[ord(char) for char in ".。｡…⋯"]] |= DOT
+    return (classes,)
 
 
 def hash_text(text: str) -> int:
@@ -121,7 +115,7 @@ def stop_table(lists: list[list[str]]) -> np.ndarray:
 
     size is a power of two, at least twice the longest list; 0 marks a free place. Words are folded as texts are.
     """
-    sets = [sorted({hash_text("".join(map(fold, word))) for word in words}) for words in lists]
+    sets = [sorted({hash_text(word) for word in map(fold, words) if word}) for words in lists]
     size = 8
     while size < 2 * max(map(len, sets), default=0):
         size *= 2
@@ -146,7 +140,7 @@ def count(texts: pa.Array, stop_words: pa.Array | None, repetition: bool) -> np.
         encoded = stop_words.dictionary_encode()
         which = np.array(encoded.indices.fill_null(-1), np.int32)
         lists = [unicodedata.normalize("NFC", words).split() for words in encoded.dictionary.to_pylist()]
-    arrays = [*utf8_buffers(texts), *tables(), stop_table(lists or [[]]), which]
+    arrays = [*utf8_buffers(texts), classes(), *tables(), stop_table(lists or [[]]), which]
     for i, array in enumerate(arrays):  # Arrow's buffers are read-only: one signature for all calls
         arrays[i] = array.view()
         arrays[i].flags.writeable = False

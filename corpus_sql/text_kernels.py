@@ -8,7 +8,7 @@ from __future__ import annotations
 import numpy as np
 from numba import njit, uint64
 
-# Flags of a code point, in the table that `text_counts.tables` makes.
+# Flags of a code point, in the table that `text_counts.classes` makes.
 SPACE, LETTER, MARK, WORD, CHARACTER_WORD, HANGUL, BULLET, DOT = (1 << bit for bit in range(8))
 
 # Columns of the result of `count_texts`, in this order.
@@ -154,7 +154,7 @@ def count_ngrams(keys, ends, n, places, ids, counts, firsts, positions, grams, o
 
 @njit(nogil=True, cache=True)
 def scan(
-    data, at, end, classes, folded, use_stops, stops, seen, stamp,
+    data, at, end, classes, folded, longer, use_stops, stops, seen, stamp,
     words, ends, lines, line_lengths, paragraphs, paragraph_lengths, out,
 ):  # fmt: skip
     """Split the text in data[at:end]; return (words, lines, paragraphs, characters, True), or False for lack of room.
@@ -257,8 +257,13 @@ def scan(
         word_chars += 1
         word_flags |= flags
         word = mix(word, code)
-        if word_flags & WORD:
-            stop = mix(stop, folded[code])
+        if use_stops and word_flags & WORD:
+            to = np.int64(folded[code])
+            if to > 0:
+                stop = mix(stop, to)
+            elif to < 0:
+                for i in range(1 - to, 1 - to + longer[-to]):
+                    stop = mix(stop, longer[i])
             if flags & WORD:
                 stop_so_far = stop
         if line_chars == 0:
@@ -280,12 +285,13 @@ def scan(
 
 
 @njit(nogil=True, cache=True)
-def count_texts(data, offsets, valid, classes, folded, stops, which_stops, repetition):
+def count_texts(data, offsets, valid, classes, folded, longer, stops, which_stops, repetition):
     """Return int64[rows, N_COUNTS]: the counts named above of each valid text, zeros for the others.
 
-    data, offsets, valid: of `utf8_buffers`; classes, folded: of `text_counts.tables`; stops: of
-    `text_counts.stop_table`, with at least one row; which_stops int32[rows]: the row of stops that holds for a text,
-    or -1, which gives -1 stop words; repetition: False leaves the repetition counts at zero and saves their time.
+    data, offsets, valid: of `utf8_buffers`; classes: of `text_counts.classes`; folded, longer: of `word_fold.tables`;
+    stops: of `text_counts.stop_table`, with at least one row; which_stops int32[rows]: the row of stops that holds for
+    a text, or -1, which gives -1 stop words; repetition: False leaves the repetition counts at zero and saves their
+    time.
     """
     rows = valid.size
     result = np.zeros((rows, N_COUNTS), np.int64)
@@ -302,7 +308,7 @@ def count_texts(data, offsets, valid, classes, folded, stops, which_stops, repet
         stop_row = which_stops[row]
         while True:
             n_words, n_lines, n_paragraphs, visible, done = scan(
-                data, offsets[row], offsets[row + 1], classes, folded,
+                data, offsets[row], offsets[row + 1], classes, folded, longer,
                 stop_row >= 0, stops[max(stop_row, 0)], seen, row + 1,
                 hashes[0], lengths[0], hashes[1], lengths[1], hashes[2], lengths[2], out,
             )  # fmt: skip

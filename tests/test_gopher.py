@@ -12,13 +12,13 @@ import duckdb
 import jinja2
 import pyarrow as pa
 import pytest
+from conftest import shared
 
 from corpus_sql.compile import by_lang
 from corpus_sql.model import HIT
 from corpus_sql.project import load_udf_file
 
 ROOT = Path(__file__).resolve().parents[1]
-SHARED = ROOT.parent / "shared"
 
 
 def shipped(stage: str) -> dict[str, dict]:
@@ -180,6 +180,22 @@ THAI = (
 GERMAN = "Wir kamen ins Dorf am Fuß des Berges, tranken Wasser aus dem Brunnen und sahen uns die alte Brücke an. " * 3
 HINDI = "हम पहाड़ के नीचे बसे गाँव में पहुँचे, कुएँ से पानी पिया और फिर पुराना पुल देखने गए। " * 4
 MALAYALAM = "ഞങ്ങൾ മലയുടെ താഴ്‌വാരത്തിലുള്ള ഗ്രാമത്തിലെത്തിച്ചേർന്നു കിണറ്റിൽനിന്നു വെള്ളംകുടിച്ചതിനുശേഷം പഴയപാലം കാണുന്നതിനായി പുറപ്പെട്ടു " * 6
+
+
+VOCALISED = "تُسَاعِدُ الْمُؤَسَّسَاتُ التَّعْلِيمِيَّةُ وَالْمَكْتَبَاتُ الْمُتَعَلِّمِينَ عَلَى تَطْوِيرِ قُدُرَاتِهِمْ فِي الْقِرَاءَةِ وَمَا بَعْدَهَا مِنَ الْأَبْحَاثِ "
+POINTED = "בַּבֹּקֶר יָצָא הַיֶּלֶד אֶל הַשָּׂדֶה וְרָאָה אֶת הַסּוּס עַל הַגִּבְעָה, כִּי הַיּוֹם הָיָה יָפֶה. "
+HALF_WIDTH = "ﾑﾗﾉ ﾊｼﾊ ﾌﾙｸ､ ｶﾜﾉ ﾐｽﾞｶﾞ ｷﾚｲﾃﾞｽ｡ ｺﾄﾞﾓﾀﾁﾊ ｲｼｦ ﾅｹﾞﾃ ｱｿﾝﾃﾞ ｲﾏｼﾀ｡"
+
+
+def test_optional_marks_and_widths_are_no_reason_to_drop():
+    cases = {
+        "Arabic with its vowels": ("ar", VOCALISED * 5, []),
+        "Hebrew with its points": ("he", POINTED * 4, []),
+        "Japanese in half-width kana": ("ja", HALF_WIDTH + "ｱｼﾀﾓ ﾏﾀ ｸﾙﾄ ｲｯﾃ ｶｴﾘﾏｼﾀ｡", []),
+        "English in full-width letters": ("en", plain(50).translate({n: n + 0xFEE0 for n in range(97, 123)}), []),
+        "Arabic names without a stop word": ("ar", "مُحَمَّدٌ زَيْنَبُ خَالِدٌ " * 20, ["low_n_stop_words"]),
+    }
+    check("gopher", cases)
 
 
 def test_good_prose_of_other_languages_is_not_judged_by_english_rules():
@@ -380,9 +396,7 @@ def test_the_perplexity_stage_keeps_everything_while_no_model_exists(run_stage):
 
 @pytest.mark.parametrize(("stage", "field"), [("gopher", "quality"), ("repetition", "repetition")])
 def test_sample_cases_but_for_matters_of_policy(stage, field):
-    path = SHARED / "cases" / "quality.jsonl"
-    if not path.exists():
-        pytest.skip("the sample quality cases are not here; the named cases above still hold")
+    path = shared("cases", "quality.jsonl")
     cases = [json.loads(line) for line in path.read_text("utf-8").split("\n") if line]
     found = judge(stage, [(case["lang"], case["text"]) for case in cases])
     differ = [

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 from conftest import ROOT
 
-from corpus_sql import kernel_cache, text_counts, tokens, unicode_scripts
+from corpus_sql import kernel_cache, text_counts, tokens, unicode_scripts, word_fold
 
 
 @pytest.fixture
@@ -57,10 +57,11 @@ def test_a_folder_that_cannot_be_written_is_done_without(tmp_path: Path, monkeyp
     ("kept", "fresh"),
     [
         (lambda: list(tokens.tables()), lambda: list(tokens._tables())),
-        (lambda: list(text_counts.tables()), lambda: list(text_counts._tables())),
+        (lambda: [text_counts.classes()], lambda: list(text_counts._tables())),
+        (lambda: list(word_fold.tables()), lambda: list(word_fold._tables())),
         (lambda: [unicode_scripts.letter_table()], lambda: [unicode_scripts._letters()]),
     ],
-    ids=["tokens", "words", "scripts"],
+    ids=["tokens", "words", "stop words", "scripts"],
 )
 def test_what_is_kept_is_what_is_made(kept, fresh):
     assert equal(kept(), fresh())

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import random
+import tomllib
 import unicodedata
 from collections import Counter
 from pathlib import Path
@@ -12,6 +13,7 @@ import pytest
 
 from corpus_sql.project import load_udf_file
 from corpus_sql.text_counts import BULLETS, HAN_AND_KANA, UNSPACED, hash_text, stop_table
+from corpus_sql.word_fold import fold
 
 UDFS = Path(__file__).resolve().parents[1] / "udfs"
 words_measure = load_udf_file(UDFS / "words.py").words_measure
@@ -116,6 +118,64 @@ def test_stop_words_are_those_of_the_row():
 def test_stop_words_are_folded_and_composed_as_texts_are():
     text, listed = "ΚΑΙ Été হয়", "και e\u0301te\u0301 হয়"
     assert measure(unicodedata.normalize("NFC", text), listed)["n_stop_words"] == 3
+
+
+FOLDED = {  # what: (text, stop words, different ones that are present)
+    "Arabic, vocalised": ("مِنْ عَلَى هٰذَا كُلٌّ", "من على هذا كل", 4),
+    "Arabic, Quranic marks": ("ٱلَّذِى لَا مَآ", "الذي لا ما", 3),
+    "Arabic, stretched": ("فــــي مـــن", "في من", 2),
+    "Arabic as typed in Egypt": ("فى التى إلى", "في التي إلى", 3),
+    "Arabic presentation forms": ("ﻓﻲ ﻻ", "في لا", 2),
+    "Hebrew, pointed": ("אֶת עַל כׇּל", "את על כל", 3),
+    "Hebrew, cantillated": ("אֵ֥ת הָאָ֖רֶץ׃", "את הארץ", 2),
+    "Hebrew presentation forms": ("שׁל ﬠל", "של על", 2),
+    "Syriac, pointed": ("ܡܶܢ", "ܡܢ", 1),
+    "Persian with Arabic letters": ("كه اين", "که این", 2),
+    "Persian, joined or not": ("می‌شود آن‌ها", "میشود آنها", 2),
+    "Urdu with Arabic letters": ("كى يه", "کی یہ", 2),
+    "Yiddish digraphs": ("װאָס", "וואָס", 1),
+    "Russian with stress marks": ("э́то что́ её", "это что ее", 3),
+    "Greek, polytonic": ("καὶ τοῦ τῷ ἡ", "και του τω η", 4),
+    "Greek, capitals": ("ΤΗΣ ΑΠΟ", "της από", 2),
+    "German, sharp s": ("daß DASS", "dass", 1),
+    "Turkish capitals": ("İÇİN KADIN", "için kadın", 2),
+    "Romanian with cedilla": ("şi aceşti", "și acești", 2),
+    "full-width Latin": ("ｔｈｅ ＡＮＤ", "the and", 2),
+    "mathematical letters": ("𝐭𝐡𝐞 𝑎𝑛𝑑", "the and", 2),
+    "ligatures": ("ﬁn", "fin", 1),
+    "soft hyphens": ("th­e ha­ve", "the have", 2),
+    "direction marks and joiners": ("‏the‎ a‍nd﻿", "the and", 2),
+    "variation selectors": ("和︀ 與󠄀", "和 與", 2),
+    "half-width kana": ("ｱﾒﾊ ｶｾﾞｶﾞ", "は が", 2),
+    "katakana": ("雨ハ風ガ", "は が", 2),
+    "radicals of a PDF": ("⼀⼆", "一 二", 2),
+    "a curly apostrophe": ("it’s", "it's", 1),
+    # letters of the word, which are not set aside
+    "Hindi vowel signs": ("की के", "का को", 0),
+    "Thaana vowel signs": ("ދި", "ދު", 0),
+    "Thai vowel signs": ("กี", "ก", 0),
+    "kana with and without voicing marks": ("は か", "ば が", 0),
+    "French accents": ("ou la", "où là", 0),
+    "Vietnamese tones": ("có là", "cô la", 0),
+    "a word of marks alone": ("ً the", "ـ the", 1),
+}
+
+
+@pytest.mark.parametrize("name", FOLDED)
+def test_stop_words_are_compared_folded(name):
+    text, listed, present = FOLDED[name]
+    assert measure(unicodedata.normalize("NFC", text), listed)["n_stop_words"] == present
+
+
+def test_no_two_stop_words_of_a_language_are_folded_into_one():
+    tables = tomllib.loads((UDFS.parent / "configs" / "profiles.toml").read_text("utf-8"))["gopher"]
+    lists = {lang: table.get("stop_words", []) for lang, table in tables.items() if isinstance(table, dict)}
+    twice = {}
+    for lang, words in lists.items():
+        folded = [fold(unicodedata.normalize("NFC", word)) for word in words]
+        twice |= {lang: found} if (found := {one for one in folded if folded.count(one) > 1}) else {}
+    assert len(lists) > 50
+    assert twice == {"ro": {"şi"}}  # one word in its two spellings
 
 
 def test_a_stop_table_holds_every_hash_of_a_long_list():

@@ -21,7 +21,7 @@ def words_measure(texts: pa.Array, stop_words: pa.Array) -> pa.Array:
     """Count the words and lines of each text, all as numbers of words, lines, characters or marks.
 
     stop_words: per text a space-joined list, or null, which makes n_stop_words null. A stop word is present if a
-    word without the punctuation at its two ends is equal to it but for case.
+    word without the punctuation at its two ends is equal to it, both folded by `word_fold.fold`.
     """
     counts = count(texts, stop_words, repetition=False)[:, :N_WORD_COUNTS]
     columns = [pa.array(np.ascontiguousarray(column)) for column in counts.T]

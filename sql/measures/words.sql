@@ -6,7 +6,8 @@
 -- than white space. Ratios are null where there is no word or no line.
 --
 -- The stop words are those of the language that the model named (key stop_words of its table in the config), whatever
--- its confidence; a language without a list has no count.
+-- its confidence; a language without a list has no count. Case, vowel points that may be left out, width and spellings of
+-- one letter do not part two words (corpus_sql/word_fold.py).
 --
 -- column: id VARCHAR | document
 -- column: n_words BIGINT | words
@@ -16,7 +17,7 @@
 -- column: n_spaced_chars BIGINT | characters of the words that are neither character words nor Hangul words
 -- column: n_hashes BIGINT | characters '#'
 -- column: n_ellipses BIGINT | runs of at least three full stops, runs of U+2026 or U+22EF
--- column: n_stop_words BIGINT | different stop words present, case and outer punctuation aside; null without a list
+-- column: n_stop_words BIGINT | different stop words present, folded and without outer punctuation; null without a list
 -- column: n_lines BIGINT | lines
 -- column: n_bullet_lines BIGINT | of them, lines whose first character is a bullet, a hyphen or an asterisk
 -- column: n_ellipsis_lines BIGINT | of them, lines that end with an ellipsis
