@@ -27,8 +27,9 @@ from corpus_sql.progress import Report
 from corpus_sql.project import BUILT_IN, Project, code_hash, open_project
 from corpus_sql.protected import protected_items
 from corpus_sql.publish import EXPORTS, Written, finish, write_folder
-from corpus_sql.validation import nearest
+from corpus_sql.validation import nearest, size_bytes
 
+Stored = Mapping[str, list[tuple[dict[str, Any], int]]]  # relation -> (what it was made from, rows) of each result
 NEW = "not built yet"
 SMALL = 1.0  # seconds below which a relation made for the first time has no line of its own
 UNREAD = pa.schema([("file", pa.string()), ("source_id", pa.string()), ("bytes", pa.int64()), ("status", pa.string())])
@@ -58,6 +59,7 @@ class Outcome:
     steps: list[Step]
     written: Written | None = None
     estimate: dict[str, int] = field(default_factory=dict)
+    cache: dict[str, int] = field(default_factory=dict)  # of a plan, in bytes: held by the work file, and cache_max
     notices: list[str] = field(default_factory=list)
 
 
@@ -132,8 +134,13 @@ def _run(
         if plan:
             if publish.was_other(config, final):
                 report.line(f"{final} was made with another config: the run will need --replace")
-            return Outcome("planned", final, steps, estimate=estimate, notices=notices)
+            cache_bytes = {"held": engine.held(), "cache_max": config.cache_max}
+            return Outcome("planned", final, steps, estimate=estimate, cache=cache_bytes, notices=notices)
+        keep = [(step.name, step.made_from["fingerprint"]) for step in steps]
+        free = shutil.disk_usage(config.work).free - sum(estimate.values())  # an earlier result may not fill the disk
+        engine.shrink(min(config.cache_max, engine.held() + free), keep)
         _make(project, gate, engine, steps, report)
+        engine.shrink(config.cache_max, keep)
         told = noticing.notices(engine, config, steps)
         for notice in told:
             report.line(notice)
@@ -145,13 +152,9 @@ def _run(
 
 def memory_bytes(text: str) -> int:
     """Read a size such as 4GB, 512MiB or 2g; raises ConfigError below the least that an ordered write needs."""
-    units = {"": 1, "k": 1 << 10, "m": 1 << 20, "g": 1 << 30, "t": 1 << 40}
-    digits = text.strip().lower().removesuffix("b").removesuffix("i")
-    number, unit = (digits[:-1], digits[-1]) if digits[-1:] in units and digits[-1:] else (digits, "")
-    try:
-        size = int(float(number) * units[unit])
-    except (ValueError, OverflowError):
-        raise ConfigError(Problem("--memory", f"{text!r} is no size", "Write it like 4GB or 800MB.")) from None
+    size = size_bytes(text)
+    if size is None:
+        raise ConfigError(Problem("--memory", f"{text!r} is no size", "Write it like 4GB or 800MB."))
     if size < LEAST_MEMORY:
         raise ConfigError(
             Problem(
@@ -255,27 +258,31 @@ def make_plan(project: Project, gate: ledger.Gate, engine: DuckDB, cache: bool) 
     }
     for names, parts in ((READ[:3], reading), (READ[3:], unread)):
         parts["fingerprint"] = hashlib.sha256(json.dumps(parts, sort_keys=True).encode()).hexdigest()
-        steps += [Step(name, None, parts, _why(have.get(name), parts), have.get(name, ({}, 0))[1]) for name in names]
+        steps += [_step(name, None, parts, have) for name in names]
     if builds := earlier.find(project.config):
-        parts = earlier.made_from(builds)
-        steps.append(Step(EARLIER, None, parts, _why(have.get(EARLIER), parts), have.get(EARLIER, ({}, 0))[1]))
+        steps.append(_step(EARLIER, None, earlier.made_from(builds), have))
     prints = {step.name: step.made_from["fingerprint"] for step in steps}
     for one in compiled:
         needed = tuple(tool for name in one.functions for tool in requires[name])
         parts = fingerprint(one, prints, project.udf_sources, versions, needed)
         prints[one.name] = parts["fingerprint"]
-        steps.append(Step(one.name, one, parts, _why(have.get(one.name), parts), have.get(one.name, ({}, 0))[1]))
+        steps.append(_step(one.name, one, parts, have))
     return steps, notices
 
 
-def _why(before: tuple[dict[str, Any], int] | None, now: dict[str, Any]) -> str:
-    if before is None:
-        return NEW
-    old = before[0]
-    if old.get("fingerprint") == now["fingerprint"]:
-        return ""
+def _step(name: str, compiled: Compiled | None, parts: dict[str, Any], have: Stored) -> Step:
+    """Reuse the result that was made from the same; else say what differs from the one that was used last."""
+    results = have.get(name, [])
+    for made_from, rows in results:
+        if made_from["fingerprint"] == parts["fingerprint"]:
+            return Step(name, compiled, parts, "", rows)
+    return Step(name, compiled, parts, _differs(results[0][0], parts) if results else NEW)
+
+
+def _differs(old: dict[str, Any], now: dict[str, Any]) -> str:
     said = {
-        "sql": "its SQL",
+        "query": "its SQL",
+        "number": "its numbering",
         "columns": "its columns",
         "stream": "its settings",
         "files": "the raw files",
@@ -299,6 +306,10 @@ def leaves(steps: list[Step]) -> set[str]:
 def _make(project: Project, gate: ledger.Gate, engine: DuckDB, steps: list[Step], report: Report) -> None:
     """Run what has to run. A relation is stored whole, with what it was made from, in one transaction."""
     by_name = {step.name: step for step in steps}
+    skipped = leaves(steps)
+    for step in steps:
+        if not step.why and step.name not in skipped:
+            engine.use(step.name, step.made_from["fingerprint"])
     if any(by_name[name].why for name in READ[:3]):
         total = sum(file.bytes for file in gate.files)
         with report.step("read", total, "bytes") as advance:
@@ -333,7 +344,6 @@ def _make(project: Project, gate: ledger.Gate, engine: DuckDB, steps: list[Step]
             engine.register(project.udfs[name])
     if names and kernel_cache.is_empty():
         report.line("first use: kernels are compiled once, which takes about 20 seconds in all")
-    skipped = leaves(steps)
     reused: list[str] = []
     small: list[Step] = []
     for step in steps:

@@ -4,23 +4,28 @@ from __future__ import annotations
 
 import hashlib
 import json
+import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any
 
 import jinja2
 
+from corpus_sql import raw
 from corpus_sql.errors import ModelError, Problem
-from corpus_sql.model import HIT, Model, quoted, references
+from corpus_sql.model import HIT, Model, quoted
+from corpus_sql.parsed import parse
 from corpus_sql.project import Project
 
 
 @dataclass(frozen=True)
 class Compiled:
-    """What one model runs as. `stream` is (function, settings) or None."""
+    """What one model runs as. `stream` is (function, settings) or None; `digest` is of the SQL without its comments."""
 
     model: Model
     sql: str
+    digest: str
     inputs: tuple[str, ...]
     functions: tuple[str, ...]  # names of the UDFs it calls
     stream: tuple[str, dict[str, Any]] | None
@@ -79,7 +84,11 @@ class Compiler:
             ) from error
         if model.folder == "stages":
             sql = self.environment.get_template("verdict.sql").render(stage_sql=sql)
-        inputs, functions = references(sql, relative)
+        parsed = parse(sql, relative, self.columns)
+        if parsed.outside:
+            raise ModelError(
+                Problem(f"{relative}{_line(model.text, word)}", what, fix) for word, what, fix in parsed.outside
+            )
         known = self.project.udfs
         streamed = None
         if stream:
@@ -87,8 +96,8 @@ class Compiler:
             streamed = (function, {key: json.loads(value) for key, value in (pair.split("=", 1) for pair in pairs)})
             if function not in known:
                 raise ModelError(Problem(relative, f"there is no streamed function {function!r}"))
-        used = tuple(name for name in functions if name in known) + ((streamed[0],) if streamed else ())
-        return Compiled(model, sql, inputs, used, streamed)
+        used = tuple(name for name in parsed.functions if name in known) + ((streamed[0],) if streamed else ())
+        return Compiled(model, sql, parsed.digest, parsed.relations, used, streamed)
 
     def _context(self, stage: str) -> dict[str, Any]:
         limits = self.config.limits(stage) if stage in self.project_stages else {"": {}}
@@ -105,10 +114,24 @@ class Compiler:
             **self.settings,
         }
 
+    @cached_property
+    def columns(self) -> set[str]:
+        """Names of all columns of all relations."""
+        declared = {column for model in self.project.models.values() for column, _ in model.columns}
+        return declared.union(raw.DOCUMENTS.names, raw.QUARANTINE.names, raw.FILES.names)
+
     @property
     def project_stages(self) -> set[str]:
         """Names of all stages that the project has, listed or not."""
         return {model.stem for model in self.project.models.values() if model.folder == "stages"}
+
+
+def _line(text: str, word: str) -> str:
+    """Return `:line` of the first line outside the header that holds a word, nothing where a macro writes it."""
+    for number, line in enumerate(text.splitlines(), 1):
+        if not line.lstrip().startswith("--") and re.search(rf"(?<!\w){re.escape(word)}(?!\w)", line, re.IGNORECASE):
+            return f":{number}"
+    return ""
 
 
 def by_lang(limits: Mapping[str, Mapping[str, Any]], key: str, literal: Callable[[Any], str]) -> str:
@@ -180,16 +203,18 @@ def fingerprint(
     versions: Mapping[str, str],
     requires: tuple[str, ...],
 ) -> dict[str, Any]:
-    """Return everything a model's result depends on, and its SHA-256 under `fingerprint`.
+    """Return everything a model's result depends on, its SHA-256 under `fingerprint`, and that of its text under `sql`.
 
     inputs: relation -> fingerprint; sources: UDF -> hash of its code; versions: tool -> version.
     """
     parts = {
-        "sql": hashlib.sha256(one.sql.encode()).hexdigest(),
+        "query": one.digest,
+        "number": one.model.number,
         "stream": json.dumps(one.stream),
         "columns": json.dumps(one.model.columns),
         "inputs": {name: inputs[name] for name in one.inputs},
         "udfs": {name: sources[name] for name in one.functions},
         "tools": {name: versions[name] for name in sorted({"duckdb", "python", *requires})},
     }
-    return {**parts, "fingerprint": hashlib.sha256(json.dumps(parts, sort_keys=True).encode()).hexdigest()}
+    text = hashlib.sha256(one.sql.encode()).hexdigest()  # of what lies in _audit/compiled, comments included
+    return {**parts, "sql": text, "fingerprint": hashlib.sha256(json.dumps(parts, sort_keys=True).encode()).hexdigest()}

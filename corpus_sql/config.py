@@ -22,7 +22,7 @@ from typing import Any
 from corpus_sql.errors import ConfigError, Problem
 from corpus_sql.iso639 import ISO_639_1, UNDETERMINED
 from corpus_sql.toml_lines import Where, key_lines, line_of
-from corpus_sql.validation import did_you_mean, findings, nearest, shown
+from corpus_sql.validation import did_you_mean, findings, nearest, shown, size_bytes
 
 _LARGEST = 2**63 - 1  # what a BIGINT holds
 _PLAIN = ("paths", "split", "source")  # the tables that are no stage's
@@ -33,7 +33,7 @@ class Config:
     """A checked config.
 
     path, content, sha256: the file, its bytes, and their SHA-256 as 64 hex digits.
-    artifacts, work: absolute paths.
+    artifacts, work: absolute paths. cache_max: bytes that the work file may hold, but for what a run needs.
     values: every key with its defaults, tables as dicts: values["near_dedup"]["num_perm"]. In the table of a stage the
     language tables are resolved too: values["gopher"]["zh"]["min_n_words"].
     lines: the line, from 1, of each table and key that the file holds.
@@ -51,6 +51,7 @@ class Config:
     keep_rejected_text: bool
     artifacts: Path
     work: Path
+    cache_max: int
     values: Mapping[str, Any]
     lines: Mapping[Where, int] = field(default_factory=dict, repr=False, compare=False)
 
@@ -157,6 +158,7 @@ def load(path: Path, *, stage_keys: Mapping[str, set[str]], default: Path) -> Co
         keep_rejected_text=values["keep_rejected_text"],
         artifacts=_resolve(path, values["paths"]["artifacts"]),
         work=_resolve(path, values["paths"]["work"]),
+        cache_max=size_bytes(values["paths"]["cache_max"]),
         values=values,
         lines=lines,
     )

@@ -131,7 +131,8 @@ class Facts:
         if a is None or b is None:
             return [cause for key in ("stages", "split.method") if (cause := self.config(key))]
         found: list[Cause] = []
-        if any(a.get(part) != b.get(part) for part in ("sql", "stream", "columns")):
+        query = "query" if "query" in a and "query" in b else "sql"  # the SQL without its comments, where both tell it
+        if any(a.get(part) != b.get(part) for part in (query, "number", "stream", "columns")):
             if a.get("template") != b.get("template"):
                 found.append({"cause": "model", "key": name, "old": a.get("template"), "new": b.get("template")})
             keys = {*a.get("config", ()), *b.get("config", ())} - {"stages"}

@@ -4,7 +4,11 @@ An in-memory connection with the work file attached: `row_group_size 2048`, sinc
 option and at the default of 122,880 rows one thread does all; no storage compression, since it cost 54 CPU seconds
 where storing plain cost two; no fsync of the work file, since it holds only what can be made again, a killed process
 leaves its writes to the system, and after a power cut the checksums of its blocks tell what is damaged; 64-bit Arrow
-buffers, since a batch of 2,048 long texts can pass 2 GiB.
+buffers, since a batch of 2,048 long texts can pass 2 GiB; UTC, since a time with a zone would be told in the machine's.
+
+The work file keeps more than one result of a relation: each is a table named after the relation and the fingerprint of
+what it was made from, in one transaction with its row in `main.stored`. The name that models use, `measures.words`, is
+a view of this process alone, onto the result that this build uses.
 """
 
 from __future__ import annotations
@@ -14,24 +18,28 @@ import inspect
 import json
 import platform
 import unicodedata
+from collections import Counter
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import suppress
-from functools import partial
 from pathlib import Path
+from threading import Lock
 from typing import Any
 
 import duckdb
 import pyarrow as pa
 
 from corpus_sql.errors import CorpusError, DataError, ModelError, Problem
+from corpus_sql.finite import HITS, finite, finite_sql
 from corpus_sql.functions import StreamUdf, Udf
 from corpus_sql.model import quoted
 
 LEAST_MEMORY = 512 << 20  # below this an ordered write fails to pin its blocks
-_STATE = "main.built"
-_ASIDE = "__aside"  # ends the name of a table that is not whole yet
-# how DuckDB's messages tell that the disk takes no more, and that what lies in the work file cannot be read
+_STORED = "work.main.stored"
+_ASIDE = "aside"  # stands for the fingerprint in the name of a table that is not whole yet
+# how messages tell that the disk takes no more, that the system gives no more, and that the work file cannot be read
 _DISK = ("No space left", "File too large", "Disk quota exceeded", "Could not write")
+_MEMORY = ("bad_alloc", "malloc of size", "realloc of size", "Cannot allocate memory", "can't start new thread")
+_HANDLES = ("Too many open files",)
 _DAMAGE = (
     "Corrupt database",
     "not a valid DuckDB database",
@@ -59,37 +67,45 @@ class DuckDB:
         """
         self.watch, self.memory = watch, memory
         self._folder = str(database.parent)
-        self._failed: ModelError | None = None
+        self._failed: CorpusError | None = None
+        self._shown: dict[str, str] = {}  # relation -> fingerprint of the result that its name stands for
+        self._counting = Lock()
+        self._nulled: Counter[str] = Counter()  # UDF -> values that were NaN or infinite, for the relation being made
         self._functions: list[Callable] = []  # a UDF must outlive the connection or the process crashes
-        self.connection = duckdb.connect(":memory:", config={"allow_unsigned_extensions": "false"})
-        run = self.connection.execute
-        run("set arrow_large_buffer_size = true")
-        run("set enable_progress_bar = false")
-        run("set preserve_insertion_order = true")
-        run("set autoinstall_known_extensions = false")
-        run("set force_compression = 'uncompressed'")
-        run("set fsync_mode = 'NONE'")
-        run(f"set threads = {threads}")
-        run(f"set memory_limit = '{memory}B'")
-        run(f"set temp_directory = {quoted(database.parent / 'spill')}")
+        settings = {"allow_unsigned_extensions": "false", "threads": threads, "memory_limit": f"{memory}B"}
+        self.connection = self._guard(lambda: duckdb.connect(":memory:", config=settings))
         try:
-            run(f"attach {quoted(database)} as work (row_group_size 2048)")
-            run("use work")
-            run(f"create table if not exists {_STATE} (name varchar primary key, made_from varchar, rows bigint)")
-        except duckdb.Error as error:
+            self._open(database)
+        except CorpusError:
             self.connection.close()
+            raise
+
+    def _open(self, database: Path) -> None:
+        for setting in (
+            "arrow_large_buffer_size = true",
+            "enable_progress_bar = false",
+            "preserve_insertion_order = true",
+            "autoinstall_known_extensions = false",
+            "force_compression = 'uncompressed'",
+            "fsync_mode = 'NONE'",
+            "timezone = 'UTC'",
+            f"temp_directory = {quoted(database.parent / 'spill')}",
+        ):
+            self._run(f"set {setting}")
+        try:
+            self.connection.execute(f"attach {quoted(database)} as work (row_group_size 2048)")
+        except (duckdb.Error, MemoryError, RuntimeError) as error:
             told = self._told(error)
-            raise (
-                told
-                if isinstance(told, DamagedWorkFile)
-                else DataError(
-                    Problem(
-                        str(database),
-                        f"the work file cannot be opened: {_first_line(error)}",
-                        "Mend its rights, or point [paths] work elsewhere.",
-                    )
-                )
-            ) from error
+            if isinstance(told, DamagedWorkFile) or _is_of(error, (*_MEMORY, *_HANDLES, *_DISK)):
+                raise told from error
+            what = f"the work file cannot be opened: {_first_line(error)}"
+            fix = "Mend its rights, or point [paths] work elsewhere."
+            raise DataError(Problem(str(database), what, fix)) from error
+        self._run(
+            f"create table if not exists {_STORED} (name varchar, fingerprint varchar, made_from varchar, "
+            '"rows" bigint, not_finite varchar, turn bigint, primary key (name, fingerprint))'
+        )
+        ((self._turn,),) = self._run(f"select coalesce(max(turn), 0) + 1 from {_STORED}")
 
     def versions(self, distributions: Iterable[str] = ()) -> dict[str, str]:
         """Return the version of the engine, of Python and of each distribution named."""
@@ -101,10 +117,63 @@ class DuckDB:
             found[name] = importlib.metadata.version(name)
         return dict(sorted(found.items()))
 
-    def state(self) -> dict[str, tuple[dict[str, Any], int]]:
-        """Return relation -> (what it was made from, rows) for all that lie whole in the work file."""
-        found = self.connection.execute(f"select name, made_from, rows from {_STATE}").fetchall()
-        return {name: (json.loads(made_from), rows) for name, made_from, rows in found}
+    def state(self) -> dict[str, list[tuple[dict[str, Any], int]]]:
+        """Return relation -> (what it was made from, rows) of each result that lies whole in the work file.
+
+        What was used last comes first.
+        """
+        found: dict[str, list[tuple[dict[str, Any], int]]] = {}
+        sql = f'select name, made_from, "rows" from {_STORED} order by name, turn desc, fingerprint'
+        for name, made_from, rows in self._run(sql):
+            found.setdefault(name, []).append((json.loads(made_from), rows))
+        return found
+
+    def use(self, name: str, fingerprint: str) -> None:
+        """Let a relation's name stand for one of its stored results."""
+        where = f"name = {quoted(name)} and fingerprint = {quoted(fingerprint)}"
+        self._run(f"update {_STORED} set turn = {self._turn} where {where}")
+        self._show(name, fingerprint)
+
+    def not_finite(self) -> list[tuple[str, str, int]]:
+        """Return (relation, its column or metric or UDF, rows) where NaN or infinity became null, of those in use."""
+        kept = {(name, fingerprint): bad for name, fingerprint, bad in self._run(
+            f"select name, fingerprint, not_finite from {_STORED} where not_finite <> '{{}}'"
+        )}  # fmt: skip
+        used = [(one[0], json.loads(kept[one])) for one in sorted(self._shown.items()) if one in kept]
+        return [(name, what, n) for name, bad in used for what, n in sorted(bad.items())]
+
+    def stored(self, name: str) -> bool:
+        """Whether a relation's name stands for a result."""
+        return name in self._shown
+
+    def held(self) -> int:
+        """Return the bytes of the work file that hold something."""
+        sql = "select block_size * used_blocks from pragma_database_size() where database_name = 'work'"
+        return int(self._run(sql)[0][0])
+
+    def shrink(self, limit: int, keep: Iterable[tuple[str, str]]) -> int:
+        """Drop stored results until the work file holds at most `limit` bytes, those of the earliest runs first.
+
+        keep: (relation, fingerprint) of those that stay in any case. Returns how many were dropped. What a killed run
+        left half-made goes too.
+        """
+        keep, dropped = set(keep), 0
+        turns = self._run(f"select name, fingerprint, turn from {_STORED} order by turn, name, fingerprint")
+        whole = {_table(name, fingerprint) for name, fingerprint, _ in turns}
+        lying = self._run("select schema_name, table_name from duckdb_tables() where database_name = 'work'")
+        for schema, table in lying:
+            if (half := f'work."{schema}"."{table}"') not in whole | {'work."main"."stored"'}:
+                self._run(f"drop table {half}")
+        others = [(turn, name, fingerprint) for name, fingerprint, turn in turns if (name, fingerprint) not in keep]
+        for turn in sorted({turn for turn, *_ in others}):
+            if self.held() <= limit:
+                break
+            for _, name, fingerprint in (one for one in others if one[0] == turn):
+                with self._transaction():
+                    self._forget(name, fingerprint)
+                dropped += 1
+            self._run("checkpoint work")
+        return dropped
 
     def register(self, udf: Udf) -> None:
         """Make a marked function callable from SQL; its result is checked against its declared type."""
@@ -128,6 +197,10 @@ class DuckDB:
             except Exception as error:
                 self._failed = _udf_error(udf, arrays, error)
                 raise
+            result, bad = finite(result)
+            if bad:
+                with self._counting:
+                    self._nulled[udf.name] += bad
             self.watch(udf.name, len(result))
             return result
 
@@ -162,25 +235,27 @@ class DuckDB:
         """
         rows = dict.fromkeys(schemas, 0)
         for name, schema in schemas.items():
-            empty = schema.empty_table()  # noqa: F841  DuckDB finds it by its name
-            self.connection.execute(f"create schema if not exists {name.split('.')[0]}")
-            self.connection.execute(f"create or replace table {name}{_ASIDE} as select * from empty")
+            self._register("batch_in", schema.empty_table())
+            self._run(f'create schema if not exists work."{name.split(".")[0]}"')
+            self._run(f"create or replace table {_table(name, _ASIDE)} as select * from batch_in")
+        fingerprint = made_from["fingerprint"]
         try:
             for name, batch in batches:
-                self.connection.register("batch_in", batch)
-                insert = f"insert into {name}{_ASIDE} select * from batch_in"
-                self._guard(partial(self.connection.execute, insert))
+                self._register("batch_in", batch)
+                self._run(f"insert into {_table(name, _ASIDE)} select * from batch_in")
                 self.connection.unregister("batch_in")
                 rows[name] += batch.num_rows
             with self._transaction():
                 for name in schemas:
-                    self._drop(name)
-                    self.connection.execute(f"alter table {name}{_ASIDE} rename to {name.split('.')[1]}")
+                    self._forget(name, fingerprint)
+                    self._run(f'alter table {_table(name, _ASIDE)} rename to "{_stem(name, fingerprint)}"')
                     self._remember(name, made_from, rows[name])
         finally:
-            with suppress(duckdb.Error):  # after a full disk nothing can be dropped; the next run does
+            with suppress(duckdb.Error, CorpusError):  # after a full disk nothing can be dropped; `shrink` does
                 for name in schemas:
-                    self.connection.execute(f"drop table if exists {name}{_ASIDE}")
+                    self.connection.execute(f"drop table if exists {_table(name, _ASIDE)}")
+        for name in schemas:
+            self._show(name, fingerprint)
         return rows
 
     def build(
@@ -204,17 +279,22 @@ class DuckDB:
             function, settings = stream
             schema = pa.schema([(column, self._arrow_type(kind, large=True)) for column, kind in function.returns])
             self._check(name, [column for column, _ in columns], schema.names)
-            reader = self._guard(lambda: self._cursor().sql(sql).to_arrow_reader(2048))
+            self._nulled.clear()
+            reader = self._guard(lambda: self.connection.cursor().sql(sql).to_arrow_reader(2048))
             return self.store(name, schema, function.function(self._batches(reader), **settings), made_from)
         self._check(name, [column for column, _ in selected], self._guard(lambda: self.connection.sql(sql)).columns)
         text = typed(sql, selected)
         if number:
             place = _name(columns[-1][0])
             text = f"select *, row_number() over (order by {_name(number)}) - 1 as {place} from ({text}) as rows"
+        fingerprint = made_from["fingerprint"]
+        self._run(f'create schema if not exists work."{name.split(".")[0]}"')
+        self._nulled.clear()
         with self._transaction():
-            self._drop(name)
-            rows = self._guard(lambda: self.connection.execute(f"create table {name} as {text}").fetchall())[0][0]
+            self._forget(name, fingerprint)
+            rows = self._run(f"create table {_table(name, fingerprint)} as {text}")[0][0]
             self._remember(name, made_from, rows)
+        self._show(name, fingerprint)
         return rows
 
     def rows(self, sql: str, batch_rows: int = 2048, *, streaming: bool = False) -> Iterator[pa.RecordBatch]:
@@ -223,10 +303,10 @@ class DuckDB:
         streaming: the first table of each FROM streams by, the others are kept in memory, and the rows come in any
         order; the optimiser would put long texts on the side that is kept.
         """
-        cursor = self._cursor()
+        cursor = self.connection.cursor()
         if streaming:
-            self.connection.execute("set preserve_insertion_order = false")
-            self.connection.execute("set disabled_optimizers = 'join_order,build_side_probe_side'")
+            self._run("set preserve_insertion_order = false")
+            self._run("set disabled_optimizers = 'join_order,build_side_probe_side'")
         try:
             yield from self._batches(self._guard(lambda: cursor.sql(sql).to_arrow_reader(batch_rows)))
         finally:
@@ -237,19 +317,19 @@ class DuckDB:
 
     def values(self, sql: str) -> list[tuple]:
         """Return a small result as Python rows."""
-        return self._guard(lambda: self.connection.execute(sql).fetchall())
+        return self._run(sql)
 
     def schema(self, sql: str) -> pa.Schema:
         """Return the Arrow schema of a query without running it."""
         nothing = f"select * from ({sql}) as nothing limit 0"
-        return self._guard(lambda: self._cursor().sql(nothing).to_arrow_table()).schema
+        return self._guard(lambda: self.connection.cursor().sql(nothing).to_arrow_table()).schema
 
     def export(self, sql: str, columns: tuple[tuple[str, str], ...], order: str, path: Path) -> None:
         """Write a query's rows to one Parquet file, in the order given, with the declared columns and types."""
         text = f"{typed(sql, columns)} order by {order}"
         copy = f"copy ({text}) to {quoted(path)} (format parquet, compression zstd)"
         try:
-            self._guard(lambda: self.connection.execute(copy).fetchall())
+            self._run(copy)
         except DataError as error:
             if str(path) in str(error):  # not the work folder's disk, but that of the build
                 problem = error.problems[0]
@@ -262,24 +342,62 @@ class DuckDB:
         """Close the work file; what was stored stays in it."""
         self.connection.close()
 
-    def _cursor(self) -> duckdb.DuckDBPyConnection:
-        cursor = self.connection.cursor()
-        cursor.execute("use work")  # a cursor does not inherit it
-        return cursor
+    def _run(self, sql: str) -> list[tuple]:
+        return self._guard(lambda: self.connection.execute(sql).fetchall())
+
+    def _register(self, name: str, table: pa.Table | pa.RecordBatch) -> None:
+        self._guard(lambda: self.connection.register(name, table))
 
     def _transaction(self):
         return _Transaction(self.connection, self._told)
 
-    def _drop(self, name: str) -> None:
-        schema = name.split(".")[0]
-        self.connection.execute(f"create schema if not exists {schema}")
-        self.connection.execute(f"drop table if exists {name}")
-        self.connection.execute(f"delete from {_STATE} where name = ?", [name])
+    def _show(self, name: str, fingerprint: str) -> None:
+        self._run(f'create schema if not exists memory."{name.split(".")[0]}"')
+        self._run(f"create or replace view memory.{name} as from {_table(name, fingerprint)}")
+        self._shown[name] = fingerprint
+
+    def _forget(self, name: str, fingerprint: str) -> None:
+        self._run(f"drop table if exists {_table(name, fingerprint)}")
+        self._run(f"delete from {_STORED} where name = {quoted(name)} and fingerprint = {quoted(fingerprint)}")
 
     def _remember(self, name: str, made_from: dict[str, Any], rows: int) -> None:
-        self.connection.execute(
-            f"insert into {_STATE} values (?, ?, ?)", [name, json.dumps(made_from, sort_keys=True), rows]
+        fingerprint, said = made_from["fingerprint"], quoted(json.dumps(made_from, sort_keys=True))
+        bad = quoted(json.dumps(self._without_nan(name, _table(name, fingerprint)), sort_keys=True))
+        values = f"{quoted(name)}, {quoted(fingerprint)}, {said}, {rows}, {bad}, {self._turn}"
+        self._run(f"insert into {_STORED} values ({values})")
+
+    def _without_nan(self, name: str, table: str) -> dict[str, int]:
+        """Put null for NaN and infinity into a table that is being made; return how many rows, by column.
+
+        Of a stage they are counted by the metric whose rule could not judge, and the hit goes. What a UDF returned is
+        counted by the UDF's name.
+        """
+        found = dict(self._nulled)
+        rows = self._guard(lambda: self.connection.sql(f"from {table}"))
+        stage = name.startswith("stages.")
+        clean = {
+            column: finite_sql(HITS if stage and column == "hits" else _name(column), kind)
+            for column, kind in zip(rows.columns, rows.types, strict=True)
+        }
+        clean = {column: sql for column, sql in clean.items() if sql}
+        if not clean:
+            return found
+        counts = ", ".join(
+            f"count(*) filter (where {_name(column)} is distinct from {sql})" for column, sql in clean.items()
         )
+        bad = dict(zip(clean, self._run(f"select {counts} from {table}")[0], strict=True))
+        if not any(bad.values()):
+            return found
+        if stage:
+            hits = f"select unnest(hits) as hit from {table}"
+            metrics = f"select coalesce(hit.metric, 'hits') as metric from ({hits}) where not isfinite(hit.value)"
+            bad = dict(self._run(f"select metric, count(*) from ({metrics}) group by metric"))
+        replaced = ", ".join(f"{sql} as {_name(column)}" for column, sql in clean.items())
+        half = _table(name, "half")
+        self._run(f"create table {half} as select * replace ({replaced}) from {table}")
+        self._run(f"drop table {table}")
+        self._run(f"alter table {half} rename to {table.rpartition('.')[2]}")
+        return found | {column: n for column, n in bad.items() if n}
 
     def _check(self, name: str, declared: list[str], got: list[str]) -> None:
         if list(declared) != list(got):
@@ -295,7 +413,7 @@ class DuckDB:
         """Yield a reader's batches; what fails while they are made comes as an error of Arrow's."""
         try:
             yield from reader
-        except (duckdb.Error, pa.ArrowException, OSError) as error:
+        except (duckdb.Error, pa.ArrowException, OSError, MemoryError) as error:
             raise self._failed or self._told(error) from error
 
     def _guard(self, work: Callable[[], Any]) -> Any:
@@ -303,7 +421,7 @@ class DuckDB:
         self._failed = None
         try:
             return work()
-        except duckdb.Error as error:
+        except (duckdb.Error, MemoryError, RuntimeError) as error:
             if self._failed:
                 raise self._failed from error
             raise self._told(error) from error
@@ -319,8 +437,12 @@ class DuckDB:
                     "It holds only what can be made again: delete it and run again.",
                 )
             )
+        if isinstance(error, MemoryError) or _is_of(error, _MEMORY):
+            return DataError(too_little_memory(text))
         if isinstance(error, duckdb.OutOfMemoryException):
             return DataError(Problem("--memory", text, "Give more with --memory."))
+        if _is_of(error, _HANDLES):
+            return DataError(Problem(self._folder, text, "Allow more open files (ulimit -n), and run again."))
         if isinstance(error, duckdb.IOException) or any(sign in text for sign in _DISK):
             return DataError(
                 Problem(self._folder, text, "Free some disk, or point [paths] work elsewhere, and run again.")
@@ -330,6 +452,25 @@ class DuckDB:
     def _arrow_type(self, kind: str, large: bool = False) -> Any:
         field = self.connection.sql(f"select cast(null as {kind}) as value").to_arrow_table().schema.field(0).type
         return field if large else _shape(field)
+
+
+def too_little_memory(text: str) -> Problem:
+    """Say that the system, not the engine's own limit, gives no more memory."""
+    what = f"the system gives no more memory: {text}"
+    return Problem("memory", what, "Raise the process's limit (ulimit -v), or give less with --memory or --threads.")
+
+
+def _is_of(error: BaseException, signs: tuple[str, ...]) -> bool:
+    return any(sign in str(error) for sign in signs)
+
+
+def _stem(name: str, fingerprint: str) -> str:
+    return f"{name.split('.')[1]}__{fingerprint[:32]}"
+
+
+def _table(name: str, fingerprint: str) -> str:
+    """Return the name of the table that holds a relation as it was made from one thing."""
+    return f'work."{name.split(".")[0]}"."{_stem(name, fingerprint)}"'
 
 
 def typed(sql: str, columns: tuple[tuple[str, str], ...]) -> str:
@@ -394,7 +535,7 @@ def _udf_error(udf: Udf, arrays: list[pa.Array], error: Exception) -> ModelError
 
 
 def _first_line(error: Exception) -> str:
-    return str(error).strip().splitlines()[0]
+    return (str(error).strip().splitlines() or [type(error).__name__])[0]
 
 
 def _name(column: str) -> str:

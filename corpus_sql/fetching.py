@@ -6,12 +6,11 @@ which one came first does not show.
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
-from corpus_sql import ledger, recipes, writing_raw
+from corpus_sql import ledger, recipes, validation, writing_raw
 from corpus_sql.config import Config
 from corpus_sql.downloading import WAIT
 from corpus_sql.errors import ConfigError, CorpusError, Problem
@@ -99,7 +98,7 @@ def _chosen(config: Config, found: dict[str, Recipe], rows: dict[str, Source], o
 
 def size_bytes(text: str) -> int:
     """Read a size such as 10GB, 512MiB or 4096, in powers of 1024; raises ConfigError."""
-    match = re.fullmatch(r"([0-9]+(?:\.[0-9]+)?) *([kmgt]?)(?:i?b)?", text.strip().lower())
-    if not match:
+    size = validation.size_bytes(text)
+    if size is None:
         raise ConfigError(Problem("--max-bytes", f"{shown(text)} is no size", "Write it like 10GB or 800MB."))
-    return int(float(match[1]) * 1024 ** " kmgt".index(match[2] or " "))
+    return size

@@ -6,12 +6,9 @@ A header is the comment lines at the head of the file: `-- name: one sentence.`,
 from __future__ import annotations
 
 import difflib
-import json
 import re
 from dataclasses import dataclass
 from pathlib import Path
-
-import duckdb
 
 from corpus_sql.errors import ModelError, Problem
 
@@ -116,35 +113,6 @@ def parse(relative: str, path: Path, layer: str) -> Model:
         stream=found["stream"][0] if found["stream"] else None,
         number=found["number"][0] if found["number"] else None,
     )
-
-
-def references(sql: str, where: str) -> tuple[tuple[str, ...], tuple[str, ...]]:
-    """Return (relations, functions) that a statement names, each sorted, found by DuckDB's own parser.
-
-    Raises ModelError with the place of a syntax error.
-    """
-    # bound as a parameter, json_serialize_sql wants a constant; the parser needs no tables
-    (tree,) = duckdb.execute("select json_serialize_sql(cast(? as varchar))", [sql]).fetchall()[0]
-    tree = json.loads(tree)
-    if tree.get("error"):
-        place = int(tree.get("position") or 0)
-        line = sql.count("\n", 0, place) + 1
-        raise ModelError(
-            Problem(f"{where}, line {line} of the compiled SQL", str(tree.get("error_message")), "Mend the model.")
-        )
-    relations, functions = set(), set()
-    waiting = [tree]
-    while waiting:
-        node = waiting.pop()
-        if isinstance(node, dict):
-            if node.get("type") == "BASE_TABLE" and node.get("schema_name"):
-                relations.add(f"{node['schema_name']}.{node['table_name']}")
-            if node.get("type") == "FUNCTION" and node.get("function_name"):
-                functions.add(node["function_name"])
-            waiting += node.values()
-        elif isinstance(node, list):
-            waiting += node
-    return tuple(sorted(relations)), tuple(sorted(functions))
 
 
 def quoted(value: object) -> str:

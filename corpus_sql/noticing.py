@@ -20,6 +20,7 @@ def notices(engine: DuckDB, config: Config, steps: list[Step]) -> list[str]:
     """Return the notices of a build, a sentence each; the same for any thread count."""
     names = {step.name for step in steps}
     return [
+        *_not_finite(engine),
         *_dangling(engine),
         *_expanded(engine, config),
         *_conflicts(engine, names),
@@ -56,6 +57,14 @@ def _cross_split(engine: DuckDB, steps: list[Step]) -> tuple[int, int, int] | No
     if "relations.no_pairs" in by_name:
         return None
     return engine.values(by_name["outputs.cross_split"].compiled.sql)[0]
+
+
+def _not_finite(engine: DuckDB) -> list[str]:
+    """Values that are no measures: null where a relation is stored, so that no rule judges them."""
+    return [
+        f"{relation}: {what} was NaN or infinite {'once' if n == 1 else f'{n:,} times'}; it counts as not measured"
+        for relation, what, n in engine.not_finite()
+    ]
 
 
 def _across(engine: DuckDB, steps: list[Step]) -> list[str]:

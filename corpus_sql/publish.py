@@ -113,10 +113,9 @@ def write_folder(
                 advance=advance,
             )
         with report.step("write audit tables", None):
-            stored = engine.state()
             for name, order in EXPORTS.items():
                 step = by_name[f"outputs.{name}"]
-                source = f"select * from {step.name}" if step.name in stored else step.compiled.sql
+                source = f"select * from {step.name}" if engine.stored(step.name) else step.compiled.sql
                 if name in LONG:
                     shape = typed(source, step.compiled.model.columns)
                     batches = spool.in_id_order(engine, shape, LONG[name], spill)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+import math
 import re
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any
@@ -64,8 +65,14 @@ def spelled(value: Any) -> str:
 
 
 def number(value: float) -> str:
-    """Spell a measured value: whole numbers plainly, others with six significant digits."""
-    return f"{int(value):,}" if value == int(value) and abs(value) < 1e15 else f"{value:.6g}"
+    """Spell a measured value: whole numbers plainly, others with six significant digits; nan and inf by name."""
+    return (
+        f"{value}"
+        if not math.isfinite(value)
+        else f"{int(value):,}"
+        if value == int(value) and abs(value) < 1e15
+        else f"{value:.6g}"
+    )
 
 
 def outcome(found: Outcome) -> Iterator[str]:
@@ -77,6 +84,8 @@ def outcome(found: Outcome) -> Iterator[str]:
         yield ""
         sizes = ", ".join(f"{key} {size / (1 << 30):.2f} GiB" for key, size in found.estimate.items())
         yield f"disk, at most about: {sizes}"
+        held, most = (found.cache[key] / (1 << 30) for key in ("held", "cache_max"))
+        yield f"earlier results: the work file holds {held:.2f} GiB; beyond cache_max, {most:.2f} GiB, the oldest go"
         return
     written = found.written
     if found.status == "hashes":

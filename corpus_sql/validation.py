@@ -80,6 +80,12 @@ def did_you_mean(word: Any, known: Iterable[str]) -> str:
     return f"Known are: {', '.join(known)}." if known else ""
 
 
+def size_bytes(text: str) -> int | None:
+    """Read a size such as 10GB, 512MiB or 4096, in powers of 1024; None for what is no size."""
+    match = re.fullmatch(r"([0-9]{1,18}(?:\.[0-9]{1,18})?) *([kmgt]?)(?:i?b)?", text.strip().lower())
+    return int(float(match[1]) * 1024 ** " kmgt".index(match[2] or " ")) if match else None
+
+
 def shown(value: Any) -> str:
     """Return a value as it would be written, cut to about 60 characters."""
     if isinstance(value, (datetime.date, datetime.time)):

@@ -30,7 +30,19 @@ _SUM_LINE = re.compile(rb"([0-9a-f]{64})  ([^\n]+)")
 _LARGEST_ROW_GROUP = 64 << 20  # the contract's limit, in uncompressed bytes
 # what the fingerprint of a relation is over; other keys of its entry explain it
 _PRINTED = (
-    *("sql", "stream", "columns", "inputs", "udfs", "tools", "files", "max_line_bytes", "code", "superseded"),
+    *(
+        "query",
+        "number",
+        "stream",
+        "columns",
+        "inputs",
+        "udfs",
+        "tools",
+        "files",
+        "max_line_bytes",
+        "code",
+        "superseded",
+    ),
     "builds",  # of read.earlier
 )
 
@@ -157,7 +169,10 @@ def record(build: Opened, say: Say) -> str:
     """_audit/build.json says of each relation what it was made from; the compiled SQL beside it is what ran."""
     relations = build.record["relations"]
     for name, parts in relations.items():
-        made_from = {key: value for key, value in parts.items() if key in _PRINTED}
+        printed = (
+            _PRINTED if "query" in parts else (*_PRINTED, "sql")
+        )  # builds made before had the text, comments and all
+        made_from = {key: value for key, value in parts.items() if key in printed}
         if hashlib.sha256(json.dumps(made_from, sort_keys=True).encode()).hexdigest() != parts["fingerprint"]:
             say.error(f"{name}: the fingerprint in build.json is not that of what stands beside it")
         for used, print_ in parts.get("inputs", {}).items():

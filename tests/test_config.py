@@ -123,6 +123,7 @@ keep_rejected_text = true
 [paths]
 artifacts = "a"
 work = "w"
+cache_max = "1MB"
 [split]
 method = "content_hash"
 train = 1000

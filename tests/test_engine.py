@@ -14,7 +14,7 @@ from corpus_sql import compile as compiling
 from corpus_sql.engine_duckdb import LEAST_MEMORY, DuckDB
 from corpus_sql.errors import DataError, ModelError
 from corpus_sql.functions import StreamUdf, Udf
-from corpus_sql.model import references
+from corpus_sql.parsed import parse
 
 MADE = {"fingerprint": "f"}
 
@@ -43,7 +43,8 @@ def test_a_relation_is_there_when_the_work_file_is_opened_again(tmp_path: Path):
     store(one, "read.documents", id=["a", "b"])
     one.close()
     again = DuckDB(tmp_path / "work.duckdb", threads=1, memory=LEAST_MEMORY)
-    assert again.state() == {"read.documents": (MADE, 2)}
+    assert again.state() == {"read.documents": [(MADE, 2)]}
+    again.use("read.documents", "f")
     assert again.values("select id from read.documents order by id") == [("a",), ("b",)]
     again.close()
 
@@ -58,7 +59,7 @@ def test_batches_that_fail_half_way_leave_what_was_there(engine: DuckDB):
     with pytest.raises(DataError):
         engine.store("read.documents", pa.schema([("id", pa.string())]), failing(), {"fingerprint": "g"})
     assert engine.values("select id from read.documents") == [("old",)]
-    assert engine.state() == {"read.documents": (MADE, 1)}
+    assert engine.state() == {"read.documents": [(MADE, 1)]}
 
 
 def test_several_relations_from_one_stream(engine: DuckDB):
@@ -112,7 +113,7 @@ def test_a_failed_build_leaves_the_earlier_one(engine: DuckDB):
     with pytest.raises(ModelError):
         engine.build("measures.x", "select cast('x' as bigint) as n", columns, {"fingerprint": "g"})
     assert engine.values("select n from measures.x") == [(1,)]
-    assert engine.state() == {"measures.x": (MADE, 1)}
+    assert engine.state() == {"measures.x": [(MADE, 1)]}
 
 
 def test_rows_are_numbered_in_byte_order(engine: DuckDB):
@@ -259,9 +260,9 @@ def test_what_a_statement_reads_and_calls():
     select own.id, words_measure(text) as n, 'stages.none' as text from own
     join (select id, text from read.documents) as documents using (id)
     """
-    relations, functions = references(sql, "m.sql")
-    assert relations == ("measures.words", "read.documents", "read.files")
-    assert "words_measure" in functions
+    found = parse(sql, "m.sql")
+    assert found.relations == ("measures.words", "read.documents", "read.files")
+    assert "words_measure" in found.functions
 
 
 def number(value: object) -> str:

@@ -7,8 +7,16 @@
 {{ "cast(null as varchar)" if value is none else value }}
 {%- endmacro -%}
 
+{#- NaN and infinity are no measures: such a value rejects nobody, and a hit without a reason tells the engine of it,
+which counts it and takes it out. A NaN is greater than all numbers, so its absolute value is below none. -#}
+{%- macro is_finite(value) -%}
+coalesce(abs({{ num(value) }}) <= cast(1.7976931348623157e308 as double), true)
+{%- endmacro -%}
+
 {%- macro reject(reason, condition, metric=none, value=none, threshold=none, witness=none) -%}
-case when {{ condition }} then {'verdict': 'reject', 'reason': '{{ reason }}', 'metric': {{ text("'" ~ metric ~ "'" if metric else none) }}, 'value': {{ num(value if value is not none else metric) }}, 'threshold': {{ num(threshold) }}, 'witness': {{ text(witness) }}} end
+{%- set value = value if value is not none else metric -%}
+case when {{ condition if value is none else "(" ~ condition ~ ") and " ~ is_finite(value) }} then {'verdict': 'reject', 'reason': '{{ reason }}', 'metric': {{ text("'" ~ metric ~ "'" if metric else none) }}, 'value': {{ num(value) }}, 'threshold': {{ num(threshold) }}, 'witness': {{ text(witness) }}}
+{%- if value is not none %} when not {{ is_finite(value) }} then {'verdict': 'keep', 'reason': cast(null as varchar), 'metric': {{ text("'" ~ metric ~ "'" if metric else none) }}, 'value': {{ num(value) }}, 'threshold': cast(null as double), 'witness': cast(null as varchar)}{% endif %} end
 {%- endmacro -%}
 
 {%- macro low(measure) -%}

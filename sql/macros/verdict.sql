@@ -1,7 +1,8 @@
 {#- The only place that says keep: the first hit decides, a document without a hit is kept. -#}
+{%- from "hits.sql" import is_finite -%}
 select
     id,
-    coalesce(hits[1].verdict, 'keep') as verdict,
+    coalesce(list_filter(hits, lambda h: {{ is_finite("h.value") }})[1].verdict, 'keep') as verdict,
     hits
 from (
 {{ stage_sql }}
