@@ -7,7 +7,6 @@ Python versions.
 
 from __future__ import annotations
 
-import json
 import random
 from collections.abc import Iterator
 from dataclasses import dataclass, field
@@ -22,6 +21,7 @@ from corpus_sql.errors import ConfigError, Problem
 from corpus_sql.explain import open_build
 from corpus_sql.files import reports, write
 from corpus_sql.report_queries import query
+from corpus_sql.shown import dumps
 from corpus_sql.validation import did_you_mean
 
 USES = {
@@ -46,7 +46,7 @@ class Sample:
     def jsonl(self) -> Iterator[str]:
         """One JSON object a document, with its text."""
         for row in self.rows:
-            yield json.dumps(row, ensure_ascii=False)
+            yield dumps(row)
 
 
 def sample(build: Path, kind: str, *, n: int = 20, seed: int = 0, rule: str | None = None) -> Sample:
@@ -88,7 +88,7 @@ def sample(build: Path, kind: str, *, n: int = 20, seed: int = 0, rule: str | No
     name = "-".join([kind, *([rule] if rule else []), f"n{n}", f"seed{seed}"])
     file = reports(folder) / "samples" / f"{name}.jsonl"
     file.parent.mkdir(parents=True, exist_ok=True)
-    write(file, "".join(json.dumps(one, ensure_ascii=False) + "\n" for one in (head, *rows)))
+    write(file, "".join(dumps(one) + "\n" for one in (head, *rows)))
     return Sample(kind, head, [{**row, "text": texts.get(row["id"])} for row in rows], note, file)
 
 

@@ -30,8 +30,21 @@ def plain(text: str, keep: str = "\n\t") -> str:
 
 
 def as_json(value: Any, indent: int | None = None) -> str:
-    """Return JSON that may be sent to a terminal: what it would act on is an escape, and nothing is lost."""
-    return json_plain(json.dumps(value, ensure_ascii=False, indent=indent, default=str))
+    """Return JSON that may be sent to a terminal: what it would act on is an escape, and no text is lost."""
+    return json_plain(dumps(value, indent))
+
+
+def dumps(value: Any, indent: int | None = None) -> str:
+    """Return JSON, which knows no NaN and no infinity: they are null."""
+    return json.dumps(_finite(value), ensure_ascii=False, indent=indent, default=str)
+
+
+def _finite(value: Any) -> Any:
+    if isinstance(value, float):
+        return value if math.isfinite(value) else None
+    if isinstance(value, dict):
+        return {key: _finite(inner) for key, inner in value.items()}
+    return [_finite(inner) for inner in value] if isinstance(value, (list, tuple)) else value
 
 
 def json_plain(text: str) -> str:

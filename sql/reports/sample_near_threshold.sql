@@ -19,7 +19,7 @@ with
             end as side
         from told
         join judged using (id)
-        where value is not null and threshold is not null
+        where isfinite(value) and isfinite(threshold)
     ),
     ordered as (
         select
