@@ -18,6 +18,10 @@ What a line and a paragraph are
     in any count, and it ends a paragraph. Lines are compared without trailing white space; case and indentation count,
     as they do for exact duplicates.
 
+What a sentence is
+    The words up to one of `SENTENCE_ENDS`, a full stop before white space, or a line end; two are the same if their
+    words are. A text on one line has sentences but no lines to compare.
+
 What a stop word is
     A word of the language's list, compared without the punctuation at its two ends and folded by `word_fold`.
 
@@ -38,6 +42,7 @@ from corpus_sql.text_kernels import (
     BULLET,
     CHARACTER_WORD,
     DOT,
+    END,
     HANGUL,
     LETTER,
     MARK,
@@ -51,6 +56,9 @@ from corpus_sql.word_fold import fold, tables
 
 # Dashes longer than the hyphen are left out: many languages open a line of dialogue with them.
 BULLETS = "-*•‣⁃∙·・･◦●○■□▪▫◆◇▶►▸➢➤"
+
+# A full stop ends a sentence before white space alone: it also stands in numbers, names and addresses.
+SENTENCE_ENDS = "!?。｡！？．‼⁇⁈⁉‽।॥؟۔։።။។៕"
 
 HAN_AND_KANA = (
     (0x2E80, 0x2FD5),  # radicals, which text taken from PDF has in place of the characters
@@ -74,13 +82,13 @@ HANGUL_RANGES = ((0x1100, 0x11FF), (0x3131, 0x318E), (0xA960, 0xA97C), (0xAC00, 
 
 @functools.cache
 def classes() -> np.ndarray:
-    """Return uint8[0x110000]: the kernel's flags of every code point."""
+    """Return uint16[0x110000]: the kernel's flags of every code point."""
     (found,) = kernel_cache.kept(__file__, _tables)
     return found
 
 
 def _tables() -> tuple[np.ndarray]:
-    classes = np.zeros(0x110000, np.uint8)
+    classes = np.zeros(0x110000, np.uint16)
     for code in (*range(0xD800), *range(0xE000, 0x20000), *range(0xE0000, 0xE0200)):
         char = chr(code)
         kind = unicodedata.category(char)[0]
@@ -98,6 +106,7 @@ def _tables() -> tuple[np.ndarray]:
     classes[0xFF9E : 0xFF9F + 1] = MARK | WORD  # half-width voicing marks, letters by category
     classes[[ord(char) for char in BULLETS]] |= BULLET
     classes[[ord(char) for char in ".。｡…⋯"]] |= DOT
+    classes[[ord(char) for char in SENTENCE_ENDS]] |= END
     return (classes,)
 
 

@@ -9,7 +9,7 @@ import numpy as np
 from numba import njit, uint64
 
 # Flags of a code point, in the table that `text_counts.classes` makes.
-SPACE, LETTER, MARK, WORD, CHARACTER_WORD, HANGUL, BULLET, DOT = (1 << bit for bit in range(8))
+SPACE, LETTER, MARK, WORD, CHARACTER_WORD, HANGUL, BULLET, DOT, END = (1 << bit for bit in range(9))
 
 # Columns of the result of `count_texts`, in this order.
 WORD_COUNTS = (
@@ -32,6 +32,7 @@ REPETITION_COUNTS = (
     "n_dup_line_chars",
     "n_dup_paragraphs",
     "n_dup_paragraph_chars",
+    "n_dup_sentence_chars",  # characters of the words of sentences that stood before
     *(f"n_top_{n}gram_chars" for n in (2, 3, 4)),
     *(f"n_dup_{n}gram_chars" for n in (5, 6, 7, 8, 9, 10)),
 )
@@ -155,21 +156,22 @@ def count_ngrams(keys, ends, n, places, ids, counts, firsts, positions, grams, o
 @njit(nogil=True, cache=True)
 def scan(
     data, at, end, classes, folded, longer, use_stops, stops, seen, stamp,
-    words, ends, lines, line_lengths, paragraphs, paragraph_lengths, out,
+    words, ends, lines, line_lengths, paragraphs, paragraph_lengths, sentences, sentence_lengths, out,
 ):  # fmt: skip
-    """Split the text in data[at:end]; return (words, lines, paragraphs, characters, True), or False for lack of room.
+    """Split the text in data[at:end]; return (words, lines, paragraphs, sentences, characters, whether all had room).
 
-    words uint64[], ends int64[one more]: out, hash of each word and the characters up to its end; lines, paragraphs
-    uint64[] and their lengths int64[], of one size: out, hashes and characters. out int64[N_WORD_COUNTS]: added to.
-    stops uint64[a power of two]: one row of `stop_table`; seen int64[stops.size]: stamp where a stop word was found.
+    words uint64[], ends int64[one more]: out, hash of each word and the characters up to its end; lines, paragraphs,
+    sentences uint64[] and their lengths int64[], of one size: out, hashes and characters (of a sentence, those of its
+    words). out int64[N_WORD_COUNTS]: added to. stops uint64[a power of two]: one row of `stop_table`; seen
+    int64[stops.size]: stamp where a stop word was found.
     """
     stop_mask = stops.size - 1
-    n_words = n_lines = n_paragraphs = visible = np.int64(0)
+    n_words = n_lines = n_paragraphs = n_sentences = visible = sentence_start = np.int64(0)
     ends[0] = 0
-    word = stop = stop_so_far = line = line_so_far = paragraph = SEED
+    word = stop = stop_so_far = line = line_so_far = paragraph = sentence = SEED
     word_chars = line_chars = paragraph_chars = np.int64(0)
     word_flags = 0
-    single = mixed = bullet = ellipsis = False
+    single = mixed = bullet = ellipsis = stopped = ended = False
     dots = 0
     before = np.int64(-1)
     while at <= end:
@@ -198,10 +200,11 @@ def scan(
         if word_chars > 0 and (flags & (SPACE | CHARACTER_WORD) or (single and not flags & MARK)):
             if word_flags & WORD or (flags & SPACE and not mixed):
                 if n_words == words.size:
-                    return n_words, n_lines, n_paragraphs, visible, False
+                    return n_words, n_lines, n_paragraphs, n_sentences, visible, False
                 words[n_words] = word
                 ends[n_words + 1] = ends[n_words] + word_chars
                 n_words += 1
+                sentence = mix(sentence, word)
                 if single:
                     out[1] += 1
                 elif word_flags & HANGUL:
@@ -223,10 +226,12 @@ def scan(
         if flags & SPACE:
             mixed = False
             dots = 0
+            ended = ended or stopped or code == 10 or code == 13
+            stopped = False
             if code == 13 or (code == 10 and before != 13):
                 if line_chars > 0:
                     if n_lines == lines.size:
-                        return n_words, n_lines, n_paragraphs, visible, False
+                        return n_words, n_lines, n_paragraphs, n_sentences, visible, False
                     lines[n_lines] = line_so_far
                     line_lengths[n_lines] = line_chars
                     n_lines += 1
@@ -250,10 +255,19 @@ def scan(
 
         visible += 1
         if word_chars == 0:
+            if ended and ends[n_words] > sentence_start:
+                sentences[n_sentences] = sentence
+                sentence_lengths[n_sentences] = ends[n_words] - sentence_start
+                n_sentences += 1
+                sentence_start = ends[n_words]
+                sentence = SEED
+            ended = False
             word = stop = stop_so_far = SEED
             word_flags = 0
             single = flags & CHARACTER_WORD != 0
             mixed = mixed or single
+        ended = ended or flags & END != 0
+        stopped = code == 46 or (stopped and not flags & WORD)
         word_chars += 1
         word_flags |= flags
         word = mix(word, code)
@@ -281,7 +295,11 @@ def scan(
         elif code == 35:
             out[5] += 1
         before = code
-    return n_words, n_lines, n_paragraphs, visible, True
+    if ends[n_words] > sentence_start:
+        sentences[n_sentences] = sentence
+        sentence_lengths[n_sentences] = ends[n_words] - sentence_start
+        n_sentences += 1
+    return n_words, n_lines, n_paragraphs, n_sentences, visible, True
 
 
 @njit(nogil=True, cache=True)
@@ -296,8 +314,8 @@ def count_texts(data, offsets, valid, classes, folded, longer, stops, which_stop
     rows = valid.size
     result = np.zeros((rows, N_COUNTS), np.int64)
     room = 1024
-    hashes = np.empty((3, room), np.uint64)
-    lengths = np.empty((3, room + 1), np.int64)
+    hashes = np.empty((4, room), np.uint64)
+    lengths = np.empty((4, room + 1), np.int64)
     scratch = np.empty((5, room), np.int32)
     places = np.empty(2 * room, np.int32)
     seen = np.zeros(stops.shape[1], np.int64)
@@ -307,17 +325,17 @@ def count_texts(data, offsets, valid, classes, folded, longer, stops, which_stop
         out = result[row]
         stop_row = which_stops[row]
         while True:
-            n_words, n_lines, n_paragraphs, visible, done = scan(
+            n_words, n_lines, n_paragraphs, n_sentences, visible, done = scan(
                 data, offsets[row], offsets[row + 1], classes, folded, longer,
                 stop_row >= 0, stops[max(stop_row, 0)], seen, row + 1,
-                hashes[0], lengths[0], hashes[1], lengths[1], hashes[2], lengths[2], out,
+                hashes[0], lengths[0], hashes[1], lengths[1], hashes[2], lengths[2], hashes[3], lengths[3], out,
             )  # fmt: skip
             if done:
                 break
             # Arrays that could grow inside `scan` would make it four times slower; so it starts again.
             room *= 2
-            hashes = np.empty((3, room), np.uint64)
-            lengths = np.empty((3, room + 1), np.int64)
+            hashes = np.empty((4, room), np.uint64)
+            lengths = np.empty((4, room + 1), np.int64)
             scratch = np.empty((5, room), np.int32)
             places = np.empty(2 * room, np.int32)
             out[:] = 0
@@ -338,7 +356,8 @@ def count_texts(data, offsets, valid, classes, folded, longer, stops, which_stop
         repeats, chars = count_repeats(hashes[2], lengths[2], n_paragraphs, places, ids, counts, firsts)
         out[base + 4] = repeats
         out[base + 5] = chars
+        _, out[base + 6] = count_repeats(hashes[3], lengths[3], n_sentences, places, ids, counts, firsts)
         count_ngrams(
-            hashes[0], lengths[0], n_words, places, ids, counts, firsts, scratch[3], scratch[4], out[base + 6 :]
+            hashes[0], lengths[0], n_words, places, ids, counts, firsts, scratch[3], scratch[4], out[base + 7 :]
         )
     return result

@@ -306,6 +306,30 @@ def test_duplicate_line_and_paragraph_thresholds():
     check("repetition", cases)
 
 
+def said(different: int, again: int) -> str:
+    """Sentences of ten Han characters and a full stop on one line; the last `again` of them stood before."""
+    one = [f"{''.join(chr(0x4E00 + 10 * i + j) for j in range(10))}。" for i in range(different)]
+    return "".join(one + one[:again])
+
+
+def test_duplicate_sentences_where_a_letter_is_a_word():
+    above = ["high_dup_sentence_char_ratio"]
+    cases = {
+        "110 of 550 characters stood before": ("zh", said(39, 11), []),
+        "110 of 539": ("zh", said(38, 11), above),
+        "the same, undetermined": ("und", said(38, 11), above),
+        "Japanese": ("ja", said(38, 11), above),
+        "a third of the text is a copy of its beginning": ("zh", said(20, 10), above),
+        "each sentence but the last ones twice in a row": (
+            "zh",
+            re.sub("(.{11})", r"\1\1", said(10, 0)) + said(30, 0)[110:],
+            above,
+        ),
+        "English has the paper's n-grams alone": ("en", "This is said. " * 2 + plain(90), []),
+    }
+    check("repetition", cases)
+
+
 def test_ngrams_of_single_characters_have_their_own_thresholds():
     half = "有人说这座山里住着一位会唱歌的石匠每逢下雨便把门前的台阶擦得发亮"
     cases = {

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import random
+import re
 import tomllib
 import unicodedata
 from collections import Counter
@@ -12,7 +13,7 @@ import pyarrow as pa
 import pytest
 
 from corpus_sql.project import load_udf_file
-from corpus_sql.text_counts import BULLETS, HAN_AND_KANA, UNSPACED, hash_text, stop_table
+from corpus_sql.text_counts import BULLETS, HAN_AND_KANA, SENTENCE_ENDS, UNSPACED, hash_text, stop_table
 from corpus_sql.word_fold import fold
 
 UDFS = Path(__file__).resolve().parents[1] / "udfs"
@@ -277,6 +278,26 @@ def test_punctuation_between_han_characters_parts_no_ngram_but_counts_as_charact
     assert found["n_visible_chars"] == 12
 
 
+SENTENCES = {  # text: characters of sentences that stood before
+    "天下雨了。我回家。天下雨了。": 4,
+    "天下雨了！我回家？“天下雨了”。": 4,  # compared by words: marks around them do not count
+    "天下雨了，我回家，天下雨了，": 0,  # a comma ends no sentence
+    "天下雨了\n我回家\n天下雨了": 4,  # a line end does
+    "雨だ。風だ。雨だ。": 2,
+    "It rains. I go. It rains.": 8,
+    "It rains. I go. It rains": 0,  # of words with other punctuation
+    "Version 3.5 is 3.5": 0,  # no white space after the full stop
+    "He said (it rains.) He said (it rains.) ": 16,
+    "वर्षा हुई। मैं गया। वर्षा हुई।": 9,
+    "Really? Really? Really?": 14,
+}
+
+
+@pytest.mark.parametrize("text", SENTENCES, ids=repr)
+def test_duplicate_sentences(text):
+    assert measure(text)["n_dup_sentence_chars"] == SENTENCES[text]
+
+
 # --- against plain Python -------------------------------------------------------------------------------------------
 
 
@@ -295,10 +316,11 @@ def _mark(char: str) -> bool:
     return unicodedata.category(char)[0] == "M" or char in "\uff9e\uff9f"
 
 
-def _split(text: str) -> list[str]:
-    """The words, read from the definition: runs, cut at letters of scripts without spaces."""
-    words = []
-    for run in text.replace("\u1361", " ").split():
+def _split(text: str) -> tuple[list[str], list[int]]:
+    """The words and where they begin, read from the definition: runs, cut at letters of scripts without spaces."""
+    words, places = [], []
+    for found in re.finditer(rf"[^{SPACES}]+", text):
+        run, at = found[0], found.start()
         pieces: list[str] = []
         for char in run:
             if _single(char) or not pieces or (_single(pieces[-1][0]) and not _mark(char)):
@@ -306,16 +328,32 @@ def _split(text: str) -> list[str]:
             else:
                 pieces[-1] += char
         mixed = any(_single(piece[0]) for piece in pieces)
-        words += [
-            piece
-            for piece in pieces
-            if not mixed or _single(piece[0]) or any(unicodedata.category(c)[0] in "LMN" for c in piece)
-        ]
-    return words
+        for piece in pieces:
+            if not mixed or _single(piece[0]) or any(unicodedata.category(c)[0] in "LMN" for c in piece):
+                words.append(piece)
+                places.append(at)
+            at += len(piece)
+    return words, places
+
+
+def _sentences(text: str, words: list[str], places: list[int]) -> list[tuple[str, ...]]:
+    """The words, cut where a sentence or a line ended since the last one began."""
+    found: list[list[str]] = []
+    for i, word in enumerate(words):
+        since = text[places[i - 1] : places[i]] if i else "\n"
+        stops = [re.match(rf"[^{SPACES}]*", since[at.end() :])[0] for at in re.finditer(r"\.", since)]
+        full_stop = any(
+            len(rest) < len(since[at.end() :]) and not any(unicodedata.category(c)[0] in "LMN" for c in rest)
+            for rest, at in zip(stops, re.finditer(r"\.", since), strict=True)
+        )
+        if full_stop or any(c in SENTENCE_ENDS + "\n\r" for c in since):
+            found.append([])
+        found[-1].append(word)
+    return [tuple(one) for one in found]
 
 
 def _reference(text: str) -> dict:
-    words = _split(text)
+    words, places = _split(text)
     lines = [line.rstrip(SPACES) for line in text.replace("\r\n", "\n").replace("\r", "\n").split("\n")]
     blocks, block = [], []
     for line in [*lines, ""]:
@@ -344,6 +382,7 @@ def _reference(text: str) -> dict:
         "n_dup_line_chars": sum(map(chars, repeats(lines))),
         "n_dup_paragraphs": len(repeats(blocks)),
         "n_dup_paragraph_chars": sum(map(chars, repeats(blocks))),
+        "n_dup_sentence_chars": sum(map(chars, repeats(_sentences(text, words, places)))),
     }
     for n in range(2, 11):
         grams = [tuple(words[i : i + n]) for i in range(len(words) - n + 1)]
@@ -365,7 +404,7 @@ def _reference(text: str) -> dict:
 def _random_texts(seed: int, count: int) -> list[str]:
     """Texts of few pieces, so that much repeats, from many scripts, with odd spaces, marks and line ends."""
     draw = random.Random(seed)
-    pieces = "a b The # ... … - • 1 é e\u0301 中 文 。 か ｶﾞ 한글 ไ ท ที่ नमस्ते ን ก็ ་ བོ".split(" ")
+    pieces = "a b The # ... a. .) ! … - • 1 é e\u0301 中 文 。 か ｶﾞ 한글 ไ ท ที่ नमस्ते ን ก็ ་ བོ".split(" ")
     pieces += ["\U0001f600", "\U00020000", "\u200b", "\ufeff", "\u1361", "\U000e0100"]
     gaps = ["", "", " ", " ", " ", "\n", "\n\n", "\r\n", "\r", "\t", "\u3000", "\u2028", " \n", "\x85"]
     return [

@@ -2,7 +2,8 @@
 --
 -- Words, lines and characters are those of measures.words. A repeat is what stood before: of three equal lines two are
 -- repeats. Lines are compared without trailing white space, case and indentation count; blank lines are no lines. A
--- paragraph is a run of lines without a blank one between.
+-- paragraph is a run of lines without a blank one between. A sentence ends at its mark (corpus_sql/text_counts.py) or
+-- with its line; it is compared by its words.
 --
 -- Top n-gram: the most frequent n words in a row, the longest of equally frequent ones; occurrences times characters,
 -- at most the characters of all words; 0 where none occurs twice. Duplicate n-grams: the characters of the words that
@@ -19,6 +20,7 @@
 -- column: n_dup_line_chars BIGINT | their characters
 -- column: n_dup_paragraphs BIGINT | paragraphs that stood before
 -- column: n_dup_paragraph_chars BIGINT | their characters
+-- column: n_dup_sentence_chars BIGINT | characters of the words of sentences that stood before
 -- column: n_top_2gram_chars BIGINT | characters of the top 2-gram
 -- column: n_top_3gram_chars BIGINT | characters of the top 3-gram
 -- column: n_top_4gram_chars BIGINT | characters of the top 4-gram
@@ -32,6 +34,7 @@
 -- column: dup_line_char_ratio DOUBLE | n_dup_line_chars / n_visible_chars
 -- column: dup_paragraph_ratio DOUBLE | n_dup_paragraphs / n_paragraphs
 -- column: dup_paragraph_char_ratio DOUBLE | n_dup_paragraph_chars / n_visible_chars
+-- column: dup_sentence_char_ratio DOUBLE | n_dup_sentence_chars / n_visible_chars
 -- column: top_2gram_char_ratio DOUBLE | n_top_2gram_chars / n_visible_chars
 -- column: top_3gram_char_ratio DOUBLE | n_top_3gram_chars / n_visible_chars
 -- column: top_4gram_char_ratio DOUBLE | n_top_4gram_chars / n_visible_chars
@@ -52,6 +55,7 @@ select
     n.n_dup_line_chars as n_dup_line_chars,
     n.n_dup_paragraphs as n_dup_paragraphs,
     n.n_dup_paragraph_chars as n_dup_paragraph_chars,
+    n.n_dup_sentence_chars as n_dup_sentence_chars,
     n.n_top_2gram_chars as n_top_2gram_chars,
     n.n_top_3gram_chars as n_top_3gram_chars,
     n.n_top_4gram_chars as n_top_4gram_chars,
@@ -65,6 +69,7 @@ select
     n.n_dup_line_chars / nullif(n.n_visible_chars, 0) as dup_line_char_ratio,
     n.n_dup_paragraphs / nullif(n.n_paragraphs, 0) as dup_paragraph_ratio,
     n.n_dup_paragraph_chars / nullif(n.n_visible_chars, 0) as dup_paragraph_char_ratio,
+    n.n_dup_sentence_chars / nullif(n.n_visible_chars, 0) as dup_sentence_char_ratio,
     n.n_top_2gram_chars / nullif(n.n_visible_chars, 0) as top_2gram_char_ratio,
     n.n_top_3gram_chars / nullif(n.n_visible_chars, 0) as top_3gram_char_ratio,
     n.n_top_4gram_chars / nullif(n.n_visible_chars, 0) as top_4gram_char_ratio,
