@@ -10,14 +10,14 @@ from corpus_sql.report_facts import Facts, Histogram
 from corpus_sql.report_parts import MOST, TABLE, Chart, Section, Table, cut, shift
 from corpus_sql.report_problems import percent, problems
 from corpus_sql.shown import number
+from corpus_sql.validation import counted
 
 
 def sections(facts: Facts) -> list[Section]:
     """Return the sections in order; the samples of texts are apart, for they hold what others wrote."""
     return [
-        _summary(facts),
-        _problems(facts),
         _funnel(facts),
+        _problems(facts),
         _sources(facts),
         _reasons(facts),
         _measures(facts),
@@ -27,24 +27,24 @@ def sections(facts: Facts) -> list[Section]:
         report_contents.pii(facts),
         report_contents.splits(facts),
         report_contents.tokens(facts),
+        _made(facts),
         report_contents.resources(facts),
         report_contents.blank(facts),
     ]
 
 
-def _summary(facts: Facts) -> Section:
-    lines = sum(row["lines"] for row in facts.rows["sources"])
-    chars = sum(row["chars_kept"] for row in facts.rows["languages"])
+def lead(facts: Facts) -> str:
+    """The whole build in a sentence, for the head of a report."""
+    kept, chars = facts.manifest["n_docs"], sum(row["chars_kept"] for row in facts.rows["languages"])
+    return (
+        f"{kept:,} of {counted(facts.documents, 'document')} {'was' if facts.documents == 1 else 'were'} kept: "
+        f"{counted(chars, 'character')} in {counted(facts.manifest['n_shards'], 'shard')}."
+    )
+
+
+def _made(facts: Facts) -> Section:
     chain = facts.record["hash_chain"]
     rows = [
-        ("lines read", lines),
-        ("documents", facts.documents),
-        ("documents kept", facts.manifest["n_docs"]),
-        ("share kept", percent(facts.manifest["n_docs"], facts.documents)),
-        ("characters kept", chars),
-        ("shards", facts.manifest["n_shards"]),
-    ]
-    hashes = [
         ("corpus_build_hash", chain["corpus_build_hash"]),
         ("filtered_build_hash", chain["filtered_build_hash"]),
         ("config_sha256", facts.manifest["config_sha256"]),
@@ -52,12 +52,10 @@ def _summary(facts: Facts) -> Section:
         *facts.record.get("tools", {}).items(),
     ]
     return Section(
-        "summary",
-        "Summary",
-        tables=[
-            Table(("", "number"), rows),
-            Table(("what made it", "value"), hashes, left=2, caption="A training run cites the hashes."),
-        ],
+        "made",
+        "What made it",
+        ["A training run cites the hashes."],
+        tables=[Table(("what made it", "value"), rows, left=2)],
     )
 
 
@@ -73,31 +71,27 @@ def _problems(facts: Facts) -> Section:
 
 def _funnel(facts: Facts) -> Section:
     funnel = facts.rows["funnel"]
+    dropped = [row["rejected"] + row["quarantined"] for row in funnel]
+    # of the ways to end, those that nothing took are left out: what is read first then fits a phone
+    ways = [key for key in ("rejected", "quarantined", "blank") if any(row[key] for row in funnel)]
     rows = [
-        (
-            row["stage"],
-            *(row[key] for key in ("entered", "kept", "rejected", "quarantined", "blank")),
-            percent(row["rejected"] + row["quarantined"], row["entered"]),
-        )
-        for row in funnel
+        (row["stage"], row["entered"], row["kept"], percent(lost, row["entered"]), *(row[key] for key in ways))
+        for row, lost in zip(funnel, dropped, strict=True)
     ]
-    dropped = [row["rejected"] + row["quarantined"] + row["blank"] for row in funnel]
+    title = "Documents that each stage kept and dropped"
+    names = [row["stage"] for row in funnel]
+    lost = [n + row["blank"] for n, row in zip(dropped, funnel, strict=True)]
     chart = Chart(
-        "Documents that each stage kept and dropped",
-        partial(
-            charts.bars,
-            "Documents that each stage kept and dropped",
-            [row["stage"] for row in funnel],
-            [("c0", [row["kept"] for row in funnel]), ("bad", dropped)],
-        ),
+        title,
+        partial(charts.bars, title, names, [("c0", [row["kept"] for row in funnel]), ("bad", lost)]),
         (("kept", "c0"), ("dropped", "bad")),
     )
     return Section(
         "funnel",
-        "Stages",
+        f"Kept: {percent(facts.manifest['n_docs'], facts.documents) or 'nothing'}",
         ["A document is counted at the first stage that drops it. Each number is counted by a query of its own."],
         charts=[chart],
-        tables=[Table(("stage", "entered", "kept", "rejected", "quarantined", "blank", "share dropped"), rows)],
+        tables=[Table(("stage", "entered", "kept", "share dropped", *ways), rows)],
     )
 
 
@@ -108,9 +102,9 @@ def _sources(facts: Facts) -> Section:
     dropping = [stage for stage in stages if any(dropped.get((row["source_id"], stage)) for row in sources)]
     rows = [
         (
-            row["source_id"], row["license_spdx"], row["lines"], row["blank"],
+            row["source_id"], row["lines"], row["kept"], percent(row["kept"], row["documents"]), row["blank"],
             *(dropped.get((row["source_id"], stage), 0) for stage in dropping),
-            row["kept"], percent(row["kept"], row["documents"]), row["chars"], row["chars_kept"],
+            row["chars"], row["chars_kept"], row["license_spdx"],
         )
         for row in sources
     ]  # fmt: skip
@@ -137,20 +131,19 @@ def _sources(facts: Facts) -> Section:
             Table(
                 (
                     "source",
-                    "licence",
                     "lines",
-                    "blank",
-                    *dropping,
                     "kept",
                     "share kept",
+                    "blank",
+                    *dropping,
                     "characters",
                     "characters kept",
+                    "licence",
                 ),
                 own,
-                left=2,
                 caption="Under the name of a stage: what it dropped; stages that dropped nothing are left out.",
                 note=note,
-            )
+            )  # fmt: skip
         ],
     )
 

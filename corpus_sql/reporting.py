@@ -18,7 +18,7 @@ from corpus_sql import charts, files
 from corpus_sql.card import cell
 from corpus_sql.report_facts import Facts, facts
 from corpus_sql.report_problems import percent
-from corpus_sql.report_sections import sections
+from corpus_sql.report_sections import lead, sections
 from corpus_sql.shown import number, spelled
 
 # What a browser would act on or hide: controls but tab and line feed, marks of direction, the byte order mark,
@@ -51,7 +51,8 @@ def composition(found: Facts) -> str:
     """Return the report as Markdown: the numbers, without charts and texts."""
     environment = _environment()
     environment.filters["cell"] = lambda value: cell(_ACTING.sub(lambda m: f"U+{ord(m[0]):04X}", spelled(value)))
-    return environment.get_template("composition.md.jinja").render(facts=found, sections=sections(found))
+    template = environment.get_template("composition.md.jinja")
+    return template.render(facts=found, lead=lead(found), sections=sections(found))
 
 
 def page(found: Facts) -> str:
@@ -60,6 +61,7 @@ def page(found: Facts) -> str:
     environment.filters["t"] = lambda value: visible(spelled(value))
     return environment.get_template("report.html.jinja").render(
         facts=found,
+        lead=lead(found),
         sections=sections(found),
         samples=_samples(found),
         where=f"corpus/{found.manifest['dataset']}/{found.manifest['version']}",

@@ -101,8 +101,34 @@ def test_the_funnel_is_the_reconciliation(built, found):
         "select stage, entered, kept, rejected, quarantined, blank from reconciliation where source_id is null "
         "order by seq",
     )
-    assert [row[:6] for row in table.rows] == wanted
+    assert table.head == ("stage", "entered", "kept", "share dropped", "rejected", "quarantined", "blank")
+    assert [(*row[:3], *row[4:]) for row in table.rows] == wanted
     assert wanted[0] == ("read", 30, 27, 0, 2, 1)
+
+
+def test_a_way_to_end_that_no_line_took_has_no_column(corpus):
+    corpus.source("s", [prose(1), prose(2)])
+    corpus.run('stages = ["exact_dedup"]\n[lang]\nmodel = "script"')
+    (table,) = section(facts(corpus.version), "funnel").tables
+    assert table.head == ("stage", "entered", "kept", "share dropped")
+    assert table.rows == [("read", 2, 2, "0.0 %"), ("exact_dedup", 2, 2, "0.0 %")]
+
+
+def test_what_was_kept_comes_first_and_what_made_it_late(page, markdown):
+    titles = re.findall(r"<h2>(.*?)</h2>", page)
+    assert titles[:3] == ["Kept: 77.8 %", "Known problems", "Sources"]
+    assert titles.index("What made it") > titles.index("Tokens")
+    assert re.findall(r"^## (.*)$", markdown, re.M) == titles[:-1]  # the samples of texts are in the page alone
+    assert markdown.startswith("# t v1: composition\n\n21 of 27 documents were kept: ")
+
+
+def test_every_table_lies_in_a_box_of_its_own_that_scrolls(page):
+    assert (
+        page.count("<table>")
+        == page.count('role="region"')
+        == len(re.findall(r'<div class="scroll"[^>]*><table>', page))
+        > 9
+    )
 
 
 def test_a_source_ends_in_as_many_lines_as_it_began_with(found):
@@ -411,7 +437,9 @@ def test_the_command_names_what_it_wrote(corpus):
     folder = corpus.version.parent / "reports" / "v1"
     assert done.stdout == f"{folder}/COMPOSITION.md\n{folder}/report.html\n"
     text = (folder / "COMPOSITION.md").read_text("utf-8")
-    assert text.startswith("# t v1: composition\n\n## Summary\n\n|  | number |\n| --- | ---: |\n| lines read | 1 |\n")
+    assert text.startswith(
+        "# t v1: composition\n\n1 of 1 document was kept: 336 characters in 1 shard.\n\n## Kept: 100.0 %\n\n"
+    )
 
 
 def test_markdown_tables_have_a_head_and_whole_rows(markdown):
