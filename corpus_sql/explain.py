@@ -23,6 +23,7 @@ TABLES = (
     *("decisions", "documents", "rejected", "quarantine", "reconciliation"),
     *("files", "pairs", "parents", "expansions", "pii"),
 )
+COPIES = ("exact_duplicate", "near_duplicate")  # reasons whose witness is the document in whose stead one is dropped
 RELATIVES = 5  # members of a group, and children, that a story names
 
 
@@ -135,7 +136,10 @@ class Story:
     document: dict[str, Any] | None
     quarantined: dict[str, Any] | None
     decisions: list[dict[str, Any]]
-    path: list[dict[str, Any]]  # the pairs from this document to the one kept in its stead
+    path: list[dict[str, Any]]  # the pairs from this document to its witness
+    witnesses: list[
+        dict[str, Any]
+    ]  # the dropped ones that it points at, one after the other: id, stage, reason, witness
     contaminated: dict[str, Any] | None
     redactions: list[dict[str, Any]]
     parents: list[dict[str, Any]]  # named, parent (an id, or None) and status of each parent that the document names
@@ -161,7 +165,7 @@ def why(folder: Path, id: str) -> Story:
         decisions = rows("from decisions where id = ? order by seq", id)
         last = decisions[-1] if decisions else {}
         path = []
-        if last.get("reason") in ("near_duplicate", "exact_duplicate") and last.get("witness"):
+        if last.get("reason") in COPIES and last.get("witness"):
             kind = "near" if last["reason"] == "near_duplicate" else "exact"
             path = _path(rows("select a, b, kind, jaccard from pairs where kind = ?", kind), id, last["witness"])
         contaminated = None
@@ -173,6 +177,7 @@ def why(folder: Path, id: str) -> Story:
             quarantined=quarantined[0] if quarantined else None,
             decisions=decisions,
             path=path,
+            witnesses=_dropped_witnesses(rows, last),
             contaminated=contaminated,
             redactions=rows("select kind, start_char, end_char from pii where id = ? order by start_char", id),
             **_relatives(rows, id),
@@ -190,6 +195,20 @@ def _relatives(rows: Callable[..., list[dict[str, Any]]], id: str) -> dict[str, 
         "members": [row["id"] for row in rows(f"select id {own} order by id limit {RELATIVES}", id)],
         "n_members": rows(f"select count(*) as n {own}", id)[0]["n"],
     }
+
+
+def _dropped_witnesses(rows: Callable[..., list[dict[str, Any]]], last: dict[str, Any]) -> list[dict[str, Any]]:
+    """Return where the witness of a copy ended, if it was dropped, and so on to the last."""
+    found: list[dict[str, Any]] = []
+    while last.get("reason") in COPIES:
+        drops = rows(
+            "select id, stage, reason, witness from decisions where id = ? and verdict = 'reject'", last["witness"]
+        )
+        if not drops or drops[0] in found:  # kept, of another build, or damaged to a circle
+            break
+        found += drops
+        last = drops[0]
+    return found
 
 
 def _path(pairs: list[dict[str, Any]], start: str, end: str) -> list[dict[str, Any]]:

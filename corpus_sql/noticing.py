@@ -21,6 +21,7 @@ def notices(engine: DuckDB, config: Config, steps: list[Step]) -> list[str]:
     names = {step.name for step in steps}
     return [
         *_not_finite(engine),
+        *_without_survivor(engine),
         *_dangling(engine),
         *_expanded(engine, config),
         *_conflicts(engine, names),
@@ -142,6 +143,21 @@ def _thin(engine: DuckDB, config: Config, names: set[str]) -> list[str]:
             "do not try salts until one fits"
         )
     return [f"few groups in a split, of {sum(groups.values()):,} in all: {found}; {advice}"]
+
+
+def _without_survivor(engine: DuckDB) -> list[str]:
+    ((copies, lost),) = engine.values("select count(*), count(*) - count(survivor) from outputs.survivors")
+    if not lost:
+        return []
+    reason, n = engine.values(
+        "select ends.reason, count(*) as n from outputs.survivors as copies join outputs.ends as ends"
+        " on ends.id = copies.witness where copies.survivor is null group by ends.reason order by n desc, ends.reason"
+    )[0]
+    mostly = "all" if n == lost else f"{n:,} of them"
+    return [
+        f"{lost:,} of {copies:,} removed copies {'has' if lost == 1 else 'have'} no copy in the corpus: what they "
+        f"point at was dropped later, {mostly} as {reason}; survivor is null in the table documents"
+    ]
 
 
 def _dangling(engine: DuckDB) -> list[str]:

@@ -111,6 +111,14 @@ def duplicates(facts: Facts) -> Section:
     tables = []
     if rows:
         tables.append(Table(("clusters", "number", "documents", "more than one each", "largest"), rows))
+    if removed := [(row["reason"], row["copies"], row["without"]) for row in facts.rows["survivors"]]:
+        tables.append(
+            Table(
+                ("removed copies", "documents", "without a copy in the corpus"),
+                removed,
+                caption="A copy is without one where the document in whose stead it went was dropped by a later stage.",
+            )
+        )
     if largest:
         tables.append(
             Table(("first member", "documents", "sources", "kept"), largest, caption="The largest near clusters.")

@@ -153,6 +153,7 @@ def _story(found: Story) -> Iterator[str]:
     for step in found.path:
         jaccard = f"Jaccard {step['jaccard']:.4f}" if step["jaccard"] is not None else "the same text"
         yield f"  {step['from']} - {step['to']}: {jaccard}"
+    yield from _stead(found)
     yield from _relatives(found)
     if found.contaminated:
         ngram = found.contaminated.get("ngram")  # not there when rejected texts are not kept
@@ -167,6 +168,16 @@ def _story(found: Story) -> Iterator[str]:
         yield f"  scrubbed: {span['kind']} at characters {span['start_char']:,} to {span['end_char']:,}"
     if found.document and found.document["verdict"] == "keep":
         yield f"  kept: {line['shard']}, row {line['shard_row']:,}, split {line['split']}"
+
+
+def _stead(found: Story) -> Iterator[str]:
+    """What became of the witnesses of a copy, where one was itself dropped, to the end."""
+    for one in found.witnesses:
+        whom = f" -> {one['witness']}" if one["witness"] is not None else ""
+        yield f"  {one['id']} was itself dropped by {one['stage']} as {one['reason']}{whom}"
+    if found.witnesses:
+        survivor = found.document["survivor"]
+        yield "  no copy is in the corpus" if survivor is None else f"  in the corpus in its stead: {survivor}"
 
 
 def _relatives(found: Story) -> Iterator[str]:
@@ -221,6 +232,7 @@ def story_dict(found: Story) -> dict[str, Any]:
         "quarantined": quarantined,
         "decisions": found.decisions,
         "path": found.path,
+        "witnesses": found.witnesses,
         "contaminated": found.contaminated,
         "redactions": found.redactions,
         "parents": found.parents,

@@ -17,7 +17,7 @@ from corpus_sql.project import builtin
 # audits that belong to another check; all others are made with the counts
 _ELSEWHERE = {
     "ids_unique", "text_nonempty", "decided_once", "shards_hold_the_kept", "pii_agrees", "provenance_complete",
-    "one_split_per_text", "no_group_crosses", "pairs_within_groups",
+    "one_split_per_text", "no_group_crosses", "pairs_within_groups", "survivors_kept",
 }  # fmt: skip
 _INVISIBLE = "\u200b\u200c\u200d\u2060\ufeff\u00ad"
 

@@ -193,6 +193,7 @@ def duplicates(build: Opened, say: Say) -> str:
     """No two kept documents are copies where the build removed them; those on both sides of the split are counted."""
     stages, said = build.config["stages"], []
     build.bad_rows(say, "reports", "verify_witnesses")
+    build.bad_rows(say, "audits", "survivors_kept")
     build.bad_rows(say, "reports", "verify_clusters")
     if "exact_dedup" in stages:
         build.bad_rows(say, "reports", "verify_no_exact_copies")

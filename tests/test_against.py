@@ -145,6 +145,25 @@ def test_value_is_the_similarity_to_the_earlier_document(corpus: Corpus):
     ]
 
 
+def test_each_value_of_a_cluster_is_the_similarity_to_the_earlier_document_it_is_there_by(corpus: Corpus):
+    """Of 96 shingles, the first shares 84 with the earlier document, the second 87, three of its edits among them."""
+    folder = after(corpus, [near(1, 12)], [text(1, 100), near(1, 7)])
+    assert rows(folder, "select id, value, witness from decisions where reason is not null order by id") == [
+        ("s:0", 84 / 108, "t/v1:s:0"),
+        ("s:1", 87 / 105, "t/v1:s:0"),
+    ]
+
+
+def test_what_an_earlier_build_keeps_survives_there(corpus: Corpus):
+    folder = after(corpus, [text(1, 100)], [near(1), near(1), text(2)])
+    assert rows(folder, "select id, survivor from documents order by id") == [
+        ("s:0", "t/v1:s:0"),
+        ("s:1", "t/v1:s:0"),
+        ("s:2", None),
+    ]
+    assert "  no copy is in the corpus" not in shown.story(explain.why(folder, "s:1"))
+
+
 def test_clusters_and_pairs_keep_their_meaning(corpus: Corpus):
     corpus.source("s", [text(1, 100), near(1), text(2), near(1, 2)])
     without = run(corpus, "without", STAGES)

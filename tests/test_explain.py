@@ -193,7 +193,7 @@ def test_the_story_as_json(built: Corpus, k: int):
     told = shown.story_dict(explain.why(built.version, f"s:{k}"))
     read = json.loads(json.dumps(told, ensure_ascii=False, default=str, allow_nan=False))
     assert read == told
-    keys = "id document quarantined decisions path contaminated redactions parents children members"
+    keys = "id document quarantined decisions path witnesses contaminated redactions parents children members"
     assert list(told) == keys.split()
     assert [one["stage"] for one in told["decisions"]][0] == "read"
     assert (told["document"] is None) == (k == 7)

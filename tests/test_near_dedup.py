@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import random
 from collections import defaultdict
 from collections.abc import Callable
@@ -14,6 +15,7 @@ from conftest import Corpus, raw_line
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from corpus_sql import explain, shown
 from corpus_sql.explain import open_build
 from corpus_sql.project import load_udf_file
 from corpus_sql.tokens import tokens
@@ -223,7 +225,8 @@ def test_a_chain_is_one_cluster_and_the_pairs_lead_through_it(corpus: Corpus) ->
         clusters = connection.execute("select row_index, minhash_cluster from documents order by row_index").fetchall()
     step = 81 / 91
     assert pairs == [("s:0", "s:1", step), ("s:1", "s:2", step), ("s:2", "s:3", step)]
-    assert values == [(f"s:{k}", step, "s:0") for k in (1, 2, 3)]
+    # of 86 shingles each, those 5, 10 and 15 words apart share 81, 76 and 71: the last is below the threshold
+    assert values == [("s:1", step, "s:0"), ("s:2", 76 / 96, "s:0"), ("s:3", 71 / 101, "s:0")]
     assert clusters == [(0, 0), (1, 0), (2, 0), (3, 0)]
 
 
@@ -288,3 +291,68 @@ def test_pairs_over_all_documents_hold_those_that_an_earlier_stage_drops(corpus:
         entered = connection.execute("select id from decisions where stage = 'near_dedup' order by id").fetchall()
     assert entered == [("s:0",), ("s:2",), ("s:3",)]
     assert found == [("s:0", None, None), ("s:1", "s:0", 1.0), ("s:2", "s:0", 56 / 57), ("s:3", None, None)]
+
+
+# fourteen tokens, so that whoever holds them all is contaminated
+ASKED = "Which of the nine ferries was the first to cross the sound after the long frost"
+CLEAN = " ".join(f"ferry{i}" for i in range(100))
+SURVIVORS = {
+    # name: documents, then where each ended and what survives in its stead
+    "a copy of what stays": ([CLEAN, CLEAN], [(None, None), ("exact_duplicate", "s:0")]),
+    "a near copy of what stays": ([CLEAN, f"{CLEAN} indeed"], [(None, None), ("near_duplicate", "s:0")]),
+    "a copy of a near copy of what stays": (
+        [CLEAN, f"{CLEAN} indeed", f"{CLEAN} indeed"],
+        [(None, None), ("near_duplicate", "s:0"), ("exact_duplicate", "s:0")],
+    ),
+    "a clean near copy of a contaminated document": (
+        [f"{CLEAN} {ASKED}", CLEAN],
+        [("contaminated", None), ("near_duplicate", None)],
+    ),
+    "an exact copy of a clean near copy of a contaminated document": (
+        [f"{CLEAN} {ASKED}", CLEAN, CLEAN],
+        [("contaminated", None), ("near_duplicate", None), ("exact_duplicate", None)],
+    ),
+}
+
+
+@pytest.mark.parametrize(("texts", "expected"), SURVIVORS.values(), ids=SURVIVORS)
+def test_which_document_stands_for_a_removed_copy(corpus: Corpus, texts: list[str], expected: list[tuple]) -> None:
+    built(corpus, texts)
+    with open_build(corpus.version) as connection:
+        assert connection.execute("select reason, survivor from documents order by id").fetchall() == expected
+
+
+def built(corpus: Corpus, texts: list[str], order: str = '"exact_dedup", "near_dedup", "decontaminate"') -> list[str]:
+    """Build it with one item to protect, and return what the run told at its end."""
+    (corpus.folder / "items.jsonl").write_text(json.dumps({"id": "ferries", "text": ASKED}))
+    corpus.source("s", texts)
+    return corpus.run(f'stages = [{order}]\n[decontaminate]\nprotected = ["items.jsonl"]\n').notices
+
+
+def test_copies_without_a_survivor_are_told_at_the_end_of_the_run_and_by_why(corpus: Corpus) -> None:
+    notices = built(corpus, SURVIVORS["an exact copy of a clean near copy of a contaminated document"][0])
+    assert notices[0] == (
+        "2 of 2 removed copies have no copy in the corpus: what they point at was dropped later, all "
+        "as contaminated; survivor is null in the table documents"
+    )
+    assert list(shown.story(explain.why(corpus.version, "s:2")))[-4:-1] == [
+        "  s:1 was itself dropped by near_dedup as near_duplicate -> s:0",
+        "  s:0 was itself dropped by decontaminate as contaminated -> ferries",
+        "  no copy is in the corpus",
+    ]
+
+
+def test_why_follows_a_copy_to_the_document_that_is_in_the_corpus(corpus: Corpus) -> None:
+    notices = built(corpus, SURVIVORS["a copy of a near copy of what stays"][0])
+    assert not [one for one in notices if "removed" in one]
+    assert list(shown.story(explain.why(corpus.version, "s:2")))[-3:-1] == [
+        "  s:1 was itself dropped by near_dedup as near_duplicate -> s:0",
+        "  in the corpus in its stead: s:0",
+    ]
+
+
+def test_decontaminated_first_a_clean_near_copy_survives(corpus: Corpus) -> None:
+    built(corpus, [f"{CLEAN} {ASKED}", CLEAN, CLEAN], '"decontaminate", "near_dedup", "exact_dedup"')
+    with open_build(corpus.version) as connection:
+        found = connection.execute("select stage, survivor from documents order by id").fetchall()
+    assert found == [("decontaminate", None), (None, None), ("near_dedup", "s:1")]

@@ -248,6 +248,9 @@ RELATED = (
 MANIFEST_COUNTS = "The counts of the manifest are those of the shards, the decisions and the PII table. It is not so: "
 BY_KIND = "The manifest counts, for each kind, the places that were scrubbed in the kept documents. It is not so: "
 ENDINGS = "Where a document ended is the same in documents, decisions, rejected and quarantine. It is not so: "
+STANDS = (
+    "What stands for a removed copy is in the corpus, and it is its witness or what stands for that. It is not so: "
+)
 HITS = (
     "The first hit decided, a keep has none, and a value lies on the side of the threshold that its reason names. "
     "It is not so: "
@@ -497,10 +500,15 @@ CASES = {
             ("records", HITS + "id='a:2', stage='exact_dedup', reason='exact_duplicate', value=None, threshold=None"),
             (
                 "duplicates",
-                "The document that stands for a removed copy went on, and has the same text or lies in the same "
-                "cluster. It is not so: id='a:2', reason='exact_duplicate', witness='a:1'",
+                "The document that stands for a removed copy went on, has the same text or lies in the same cluster, "
+                "at the similarity told. It is not so: id='a:2', reason='exact_duplicate', witness='a:1'",
             ),
+            ("duplicates", STANDS + "id='a:2', witness='a:1', survivor='a:0'"),
         ],
+    ),
+    "what is in the corpus in a copy's stead": (
+        lambda c: c.table(DOCUMENTS, put("survivor", "a:2", None)),
+        [("duplicates", STANDS + "id='a:2', witness='a:0', survivor=None")],
     ),
     "a decision is gone": (
         lambda c: c.table("_audit/decisions.parquet", undecided("a:0", "pii")),

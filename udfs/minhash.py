@@ -8,6 +8,7 @@ equals that of datasketch 2.0 for that hash function:
 from __future__ import annotations
 
 from collections.abc import Iterator
+from itertools import pairwise
 
 import numpy as np
 import pyarrow as pa
@@ -155,6 +156,33 @@ def minhash_verify(
     limit = np.iinfo(np.int64).max if max_bucket is None else max_bucket
     for block in blocks(batches, "row_index", shingle, _BLOCK):
         yield from _batches(_verified(block, float(jaccard_threshold), limit))
+
+
+@stream_udf(returns=(("row_index", "BIGINT"), ("jaccard", "DOUBLE")), requires=("numba", "numpy"))
+def minhash_similarity(batches: Iterator[pa.RecordBatch], shingle: int) -> Iterator[pa.RecordBatch]:
+    """From (witness, row_index, text), in that order, make (row_index, jaccard): how similar each is to its witness.
+
+    The first row of a witness is its own, with a row_index below 0; it has no row in the result. shingle: tokens per
+    shingle; a text without tokens has nothing in common with any. Memory: the shingles of a batch and of one witness.
+    """
+    witness, own = None, np.zeros(0, np.int64)
+    for batch in batches:
+        names, places = (np.array(batch.column(name), np.int64) for name in ("witness", "row_index"))
+        values = np.zeros(batch.num_rows)
+        for found in hashes(batch.column("text")):
+            shingles, offsets = distinct(found, shingle)
+            for i, (start, end) in enumerate(pairwise(offsets.tolist()), found.first):
+                if names[i] != witness:
+                    witness, own = names[i], shingles[start:end].copy()
+                else:
+                    values[i] = _jaccard(own, shingles[start:end])
+        rows = np.flatnonzero(places >= 0)
+        yield pa.record_batch([pa.array(places[rows]), pa.array(values[rows])], names=["row_index", "jaccard"])
+
+
+def _jaccard(a: np.ndarray, b: np.ndarray) -> float:
+    common = len(np.intersect1d(a, b, assume_unique=True))
+    return common / max(len(a) + len(b) - common, 1)
 
 
 def _verified(block: Block, threshold: float, limit: int) -> pa.RecordBatch:

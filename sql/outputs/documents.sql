@@ -21,6 +21,7 @@
 -- column: verdict VARCHAR | keep or reject
 -- column: stage VARCHAR | the stage that dropped it
 -- column: reason VARCHAR | why
+-- column: survivor VARCHAR | of a removed copy, the id that is in the corpus in its stead; null where there is none
 -- column: shard VARCHAR | the shard that holds it
 -- column: shard_row BIGINT | its row there, from 0
 -- column: split VARCHAR | its split
@@ -47,6 +48,7 @@ select
     outcomes.verdict as verdict,
     outcomes.stage as stage,
     outcomes.reason as reason,
+    outcomes.survivor as survivor,
     outcomes.shard as shard,
     outcomes.shard_row as shard_row,
     outcomes.split as split,

@@ -4,6 +4,7 @@
 -- column: verdict VARCHAR | keep or reject
 -- column: stage VARCHAR | the stage that dropped it, null when it was kept
 -- column: reason VARCHAR | why it was dropped, null when it was kept
+-- column: survivor VARCHAR | of a removed copy, what is in the corpus in its stead; null where there is none
 -- column: shard VARCHAR | the shard that holds it
 -- column: shard_row BIGINT | its row there, from 0
 -- column: split VARCHAR | its split
@@ -34,9 +35,11 @@ select
     ends.verdict as verdict,
     ends.stage as stage,
     ends.reason as reason,
+    survivors.survivor as survivor,
     placed.shard as shard,
     placed.shard_row as shard_row,
     splits.split as split
 from outputs.ends as ends
 left join placed using (id)
+left join outputs.survivors as survivors using (id)
 left join {{ splits }} as splits using (id)
