@@ -14,7 +14,7 @@ from typing import Any
 
 import duckdb
 
-from corpus_sql import damaged, explain, shown
+from corpus_sql import build_format, damaged, explain, shown
 from corpus_sql.errors import ConfigError, CorpusError, DataError, Problem
 
 FORMATS = ("table", "csv", "json")
@@ -93,6 +93,7 @@ def _keys(names: list[str]) -> list[str]:
 
 def prompt(build: Path, format: str = "table") -> None:
     """Read statements until the end of input; each ends with a semicolon."""
+    build_format.check(build, least=1)
     with explain.open_build(build) as connection:
         names = [
             row[0]

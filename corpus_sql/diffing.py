@@ -16,7 +16,7 @@ from typing import Any
 
 import duckdb
 
-from corpus_sql import damaged
+from corpus_sql import build_format, damaged
 from corpus_sql.diff_causes import Facts, spelled
 from corpus_sql.diff_matching import match
 from corpus_sql.diff_tracing import Tracer
@@ -105,6 +105,7 @@ def diff(a: Path, b: Path) -> Diff:
     if problems:
         raise ConfigError(problems)
     for one in dict.fromkeys((a, b)):
+        build_format.check(one)
         damaged.whole(one)
     facts = Facts(a, b)
     spill = tempfile.TemporaryDirectory(prefix="corpus-sql-diff-")

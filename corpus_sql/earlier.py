@@ -15,6 +15,7 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.parquet as pq
 
+from corpus_sql import build_format
 from corpus_sql.config import Config
 from corpus_sql.errors import ConfigError, DataError, Problem
 from corpus_sql.explain import open_build
@@ -73,6 +74,8 @@ def find(config: Config) -> list[Earlier]:
             if one is None:
                 fix = "Give a version folder, corpus/<dataset>/<version>."
                 problems.append(Problem(where, f"{folder} is no build: it has no _MANIFEST.json and _audit/", fix))
+            elif refused := _refused(real):
+                problems += refused
             elif real == own:
                 problems.append(Problem(where, f"{folder} is the build that this config makes"))
             elif table == "split" and (method := _method(real)) != "group_hash":
@@ -106,6 +109,14 @@ def _opened(folder: Path) -> Earlier | None:
         return Earlier(folder, f"{manifest['dataset']}/{manifest['version']}", manifest, ())
     except (OSError, ValueError, KeyError, TypeError):
         return None
+
+
+def _refused(folder: Path) -> list[Problem]:
+    try:
+        build_format.check(folder, least=1)
+    except ConfigError as error:
+        return error.problems
+    return []
 
 
 def _method(folder: Path) -> str:

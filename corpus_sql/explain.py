@@ -14,7 +14,7 @@ from typing import Any
 
 import duckdb
 
-from corpus_sql import damaged
+from corpus_sql import build_format, damaged
 from corpus_sql.errors import AuditError, ConfigError, Problem
 from corpus_sql.model import quoted
 from corpus_sql.project import Project
@@ -151,6 +151,7 @@ class Story:
 
 def why(folder: Path, id: str) -> Story:
     """Return the story of one document or quarantined line; raises ConfigError for an id the build does not hold."""
+    build_format.check(folder)
     with open_build(folder) as connection:
 
         def rows(sql: str, *values: Any) -> list[dict[str, Any]]:
@@ -258,6 +259,7 @@ def _unknown(connection: duckdb.DuckDBPyConnection, id: str) -> Problem:
 
 def query(folder: Path, text: str) -> duckdb.DuckDBPyConnection:
     """Return a connection to a build on which one statement may run; raises ConfigError for one that can write."""
+    build_format.check(folder, least=1)
     connection = open_build(folder)
     try:
         statements = connection.extract_statements(text)

@@ -29,7 +29,7 @@ import pyarrow.compute as pc
 import pyarrow.parquet as pq
 import zstandard
 
-from corpus_sql import files, oscar_writing, shards
+from corpus_sql import build_format, files, oscar_writing, shards
 from corpus_sql.errors import ConfigError, DataError, Problem
 from corpus_sql.explain import open_build
 from corpus_sql.oscar_writing import Written
@@ -63,6 +63,7 @@ def export(
         raise ConfigError(Problem("export", f"there is no format {shown(format)}", did_you_mean(format, formats)))
     if part_bytes is not None and part_bytes < 1:
         raise ConfigError(Problem("--part-bytes", f"is {part_bytes}, less than 1"))
+    build_format.check(build, least=1)
     open_build(build).close()
     build, target = Path(build).resolve(), Path(directory).resolve()
     unfinished = target.parent / f".{target.name}.exporting"

@@ -19,6 +19,7 @@ import pyarrow.parquet as pq
 
 from corpus_sql import (
     __version__,
+    build_format,
     card,
     explain,
     manifest,
@@ -272,6 +273,7 @@ def _build_json(
     project: Project, config: Config, steps: list[Step], hashes: dict[str, str], coverage: dict, notices: list[str]
 ) -> dict[str, Any]:
     return {
+        "format": build_format.FORMAT,
         "corpus_sql": __version__,
         "dataset": config.dataset,
         "version": config.version,

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from corpus_sql import damaged
+from corpus_sql import build_format, damaged
 from corpus_sql.report_queries import Tables
 
 LANGUAGES = 3  # as many languages as one chart holds
@@ -79,6 +79,7 @@ _QUERIES = (
 def facts(folder: Path) -> Facts:
     """Return all numbers of a build folder; raises ConfigError when it is none."""
     folder = Path(folder)
+    build_format.check(folder)
     with Tables(folder) as tables:
         damaged.whole(folder)
         rows = {name: tables.ask(f"report_{name}") for name in _QUERIES}

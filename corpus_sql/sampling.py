@@ -16,7 +16,7 @@ from typing import Any
 import duckdb
 from rich.cells import cell_len, set_cell_size
 
-from corpus_sql import damaged, judging
+from corpus_sql import build_format, damaged, judging
 from corpus_sql.errors import ConfigError, Problem
 from corpus_sql.explain import open_build
 from corpus_sql.files import reports, write
@@ -63,6 +63,7 @@ def sample(build: Path, kind: str, *, n: int = 20, seed: int = 0, rule: str | No
         raise ConfigError(Problem("--n", f"{n} is no number of documents to draw"))
     if rule is not None and kind not in ("near-threshold", "by-reason"):
         raise ConfigError(Problem("--rule", f"a {kind} sample has no rule"))
+    build_format.check(folder)
     with open_build(folder) as connection:
         record = damaged.read_object(folder, "_audit/build.json")
         if kind == "stratified":

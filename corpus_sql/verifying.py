@@ -9,7 +9,7 @@ from pathlib import Path
 import duckdb
 import pyarrow as pa
 
-from corpus_sql import verify_contamination, verify_files, verify_raw, verify_records, verify_sources
+from corpus_sql import build_format, verify_contamination, verify_files, verify_raw, verify_records, verify_sources
 from corpus_sql.errors import ConfigError, CorpusError, Problem
 from corpus_sql.findings import ERROR, NOTICE, OK, UNCHECKED, Check, Findings, Say, Unchecked
 from corpus_sql.opened import Opened
@@ -76,6 +76,7 @@ def verify(build: Path) -> Findings:
                 "Give a version folder, corpus/<dataset>/<version>.",
             )
         )
+    build_format.check(folder)
     opened, found, damaged = Opened(folder), Findings(str(folder)), set()
     try:
         for layer, name, check, needs in CHECKS:
