@@ -15,6 +15,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
+import pyarrow as pa
 import pyarrow.parquet as pq
 
 from corpus_sql import manifest as manifests
@@ -23,7 +24,7 @@ from corpus_sql.findings import Say
 from corpus_sql.opened import Opened
 from corpus_sql.project import builtin
 from corpus_sql.resources import sha256_file
-from corpus_sql.validation import findings
+from corpus_sql.validation import findings, shown
 
 SUMS = "_audit/SHA256SUMS"
 _SUM_LINE = re.compile(rb"([0-9a-f]{64})  ([^\n]+)")
@@ -212,6 +213,7 @@ def shard_files(build: Opened, say: Say) -> str:
     """The shards are those of the manifest: names, hashes, rows, columns, row groups."""
     stated = build.manifest["shards"]
     shape = shards.schema(builtin() / "schemas")
+    stored = _as_written(shape)
     there = sorted(path.name for path in build.folder.glob("shard-*.parquet"))
     if there != [shard["name"] for shard in stated]:
         say.error(f"the manifest lists {', '.join(s['name'] for s in stated)}; the folder holds {', '.join(there)}")
@@ -225,9 +227,9 @@ def shard_files(build: Opened, say: Say) -> str:
         if sha256_file(path) != shard["sha256"]:
             say.error(f"{name} has not the SHA-256 of the manifest")
         file = pq.ParquetFile(path)
-        if not file.schema_arrow.equals(shape):
+        if not file.schema_arrow.equals(shape) or _stored(file) != stored:
             say.error(
-                f"{name} has not the columns of a shard",
+                f"{name} has not the columns of a shard: {'; '.join(_unlike(file, shape, stored))}",
                 "The columns are those of schemas/clean-shard.json, in that order and none nullable.",
             )
         if file.metadata.num_rows != shard["rows"]:
@@ -235,13 +237,58 @@ def shard_files(build: Opened, say: Say) -> str:
         if shard["rows"] != per_shard and (shard["rows"] > per_shard or i < len(stated) - 1):
             say.error(f"{name} is to have {per_shard:,} rows (shard_rows), the manifest says {shard['rows']:,}")
         for group in range(file.metadata.num_row_groups):
-            one = file.metadata.row_group(group)
-            if one.total_byte_size > _LARGEST_ROW_GROUP and one.num_rows > 1:
-                say.error(
-                    f"{name}, row group {group}: {one.total_byte_size:,} bytes uncompressed in {one.num_rows:,} rows, "
-                    f"more than {_LARGEST_ROW_GROUP:,}"
-                )
+            _row_group(file.metadata.row_group(group), f"{name}, row group {group}", say)
     return f"{len(stated):,} shards, {len(shape):,} columns"
+
+
+def _row_group(one: pq.RowGroupMetaData, where: str, say: Say) -> None:
+    """Every column chunk is compressed with zstd, and together they do not unpack to too much for more than one row."""
+    chunks = [one.column(i) for i in range(one.num_columns)]
+    size = max(one.total_byte_size, sum(chunk.total_uncompressed_size for chunk in chunks))
+    if size > _LARGEST_ROW_GROUP and one.num_rows > 1:
+        say.error(f"{where}: {size:,} bytes uncompressed in {one.num_rows:,} rows, more than {_LARGEST_ROW_GROUP:,}")
+    for codec in sorted({chunk.compression for chunk in chunks} - {"ZSTD"}):
+        named = ", ".join(chunk.path_in_schema for chunk in chunks if chunk.compression == codec)
+        how = "not compressed" if codec == "UNCOMPRESSED" else f"compressed with {codec}"
+        say.error(f"{where}: {named} {how}, not with zstd", "Build the version again.")
+
+
+def _stored(file: pq.ParquetFile) -> list[tuple]:
+    """How each column lies in a file, whatever Arrow's own note in it says: name, types, whether it may be null."""
+    found = (file.schema.column(i) for i in range(len(file.schema)))
+    return [
+        (
+            one.path,
+            one.physical_type,
+            str(one.logical_type),
+            one.length,
+            one.max_definition_level,
+            one.max_repetition_level,
+        )
+        for one in found
+    ]
+
+
+def _as_written(shape: pa.Schema) -> list[tuple]:
+    """How the columns of a shard lie in a file that is written as shards are."""
+    sink = pa.BufferOutputStream()
+    pq.write_table(shape.empty_table(), sink, version="2.6")
+    return _stored(pq.ParquetFile(pa.BufferReader(sink.getvalue())))
+
+
+def _unlike(file: pq.ParquetFile, shape: pa.Schema, stored: list[tuple]) -> list[str]:
+    """Each difference in a few words."""
+    found, names = file.schema_arrow, file.schema_arrow.names
+    said = [f"{name} is missing" for name in shape.names if name not in names]
+    said += [f"{shown(name)} is none" for name in names if name not in shape.names]
+    if said:
+        return said
+    if names != shape.names:
+        return [next(f"{a} stands in the place of {b}" for a, b in zip(names, shape.names, strict=True) if a != b)]
+    for a, b in zip(found, shape, strict=True):
+        said += [f"{b.name} is {a.type}, not {b.type}"] if a.type != b.type else []
+        said += [f"{b.name} may be null"] if a.nullable and not b.nullable else []
+    return said or [f"{a[0]} is stored as {a[1]} {a[2]}" for a, b in zip(_stored(file), stored, strict=True) if a != b]
 
 
 def columns(build: Opened, say: Say) -> str:

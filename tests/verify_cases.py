@@ -18,7 +18,9 @@ import pyarrow.compute as pc
 import pyarrow.parquet as pq
 from conftest import Corpus, raw_line
 
-from corpus_sql import verifying
+from corpus_sql import shards, verifying
+
+SCHEMAS = Path(__file__).parents[1] / "schemas"
 
 HARBOUR = "The keeper of the harbour writes down the name of every boat that comes in with the tide and the hour of it."
 ORCHARD = (
@@ -110,12 +112,13 @@ class Copy:
         hashed = {name: hashlib.sha256(p.read_bytes()).hexdigest() for name, p in files.items()}
         path.write_text("".join(f"{hashed[name]}  {name}\n" for name in sorted(files, key=str.encode)))
 
-    def table(self, name: str, change: Callable[[pa.Table], pa.Table]) -> None:
-        """Change a table and write SHA256SUMS anew; for a shard the manifest too."""
+    def table(self, name: str, change: Callable[[pa.Table], pa.Table], **how: object) -> None:
+        """Change a table and write SHA256SUMS anew; for a shard the manifest too. how: options of the writer."""
         path = self.build / name
         before = pq.read_schema(path)
         table = change(pq.read_table(path))
-        pq.write_table(table.cast(before) if set(table.schema.names) == set(before.names) else table, path)
+        same = table.schema.names == before.names and not how.pop("schema", None)
+        pq.write_table(table.cast(before) if same else table, path, **({"compression": "zstd"} | how))
         if name.startswith("shard"):
             found = json.loads((self.build / "_MANIFEST.json").read_text())
             for shard in found["shards"]:
@@ -168,6 +171,21 @@ def text(id: str, value: str, **others: object) -> Callable[[pa.Table], pa.Table
     """Put another text into a shard, with the length and hash that belong to it."""
     own = {"n_chars": len(value), "sha256": hashlib.sha256(value.encode()).digest()} | others
     return all_of(put("text", id, value), *(put(column, id, one) for column, one in own.items()))
+
+
+def nullable(column: str) -> Callable[[pa.Table], pa.Table]:
+    def change(table: pa.Table) -> pa.Table:
+        return table.cast(pa.schema([field.with_nullable(field.name == column) for field in table.schema]))
+
+    return change
+
+
+def wider(column: str) -> Callable[[pa.Table], pa.Table]:
+    def change(table: pa.Table) -> pa.Table:
+        types = {column: pa.int64()}
+        return table.cast(pa.schema([field.with_type(types.get(field.name, field.type)) for field in table.schema]))
+
+    return change
 
 
 def without(id: str) -> Callable[[pa.Table], pa.Table]:
@@ -333,10 +351,41 @@ CASES = {
     "a column of a shard is gone": (
         lambda c: c.table(S0, lambda table: table.drop_columns(["url"])),
         [
-            ("shards", "shard-00000-of-00003.parquet has not the columns of a shard"),
+            ("shards", "shard-00000-of-00003.parquet has not the columns of a shard: url is missing"),
             ("records", UNBOUND + 'Values list "shards" does not have a column named "url"'),
             ("sources", UNBOUND + 'Referenced column "url" not found in FROM clause!'),
         ],
+    ),
+    "a column of a shard may be null": (
+        lambda c: c.table(S0, nullable("url"), schema=True),
+        [("shards", f"{S0} has not the columns of a shard: url may be null")],
+    ),
+    "a column of a shard has a wider type": (
+        lambda c: c.table(S0, wider("n_chars"), schema=True),
+        [("shards", f"{S0} has not the columns of a shard: n_chars is int64, not int32")],
+    ),
+    "two columns of a shard change places": (
+        lambda c: c.table(S0, lambda table: table.select([*table.schema.names[1::-1], *table.schema.names[2:]])),
+        [("shards", f"{S0} has not the columns of a shard: text stands in the place of id")],
+    ),
+    "a shard is compressed with Snappy": (
+        lambda c: c.table(S1, lambda table: table, compression="snappy"),
+        [
+            (
+                "shards",
+                f"{S1}, row group 0: id, text, source_id, url, license_spdx, lang, n_chars, sha256, minhash_cluster, "
+                "pii_redactions, split compressed with SNAPPY, not with zstd",
+            )
+        ],
+    ),
+    "one column of the second row group is not compressed": (
+        lambda c: c.table(
+            S0,
+            lambda table: table,
+            row_group_size=2,
+            compression={name: "none" if name == "lang" else "zstd" for name in shards.schema(SCHEMAS).names},
+        ),
+        [("shards", f"{S0}, row group {i}: lang not compressed, not with zstd") for i in (0, 1)],
     ),
     "a row of a shard is gone": (
         lambda c: c.table(S2, without("b:1")),
