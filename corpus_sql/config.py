@@ -22,7 +22,7 @@ from typing import Any
 from corpus_sql.errors import ConfigError, Problem
 from corpus_sql.iso639 import ISO_639_1, UNDETERMINED
 from corpus_sql.toml_lines import Where, key_lines, line_of
-from corpus_sql.validation import did_you_mean, findings, nearest, shown, size_bytes
+from corpus_sql.validation import cut, did_you_mean, findings, nearest, shown, size_bytes
 
 _LARGEST = 2**63 - 1  # what a BIGINT holds
 _PLAIN = ("paths", "split", "source")  # the tables that are no stage's
@@ -429,9 +429,10 @@ def _where(path: Path, lines: Mapping[Where, int], where: Where) -> str:
     """Return file:line: [table] key; without a line where neither the key nor its table stands in the file."""
     line = line_of(lines, where)
     *table, key = where or ("",)
+    table, key = [cut(part) for part in table], cut(key)
     name = f"[{'.'.join(table)}] {key}" if table else key
     is_table = where in lines and any(len(one) > len(where) and one[: len(where)] == where for one in lines)
-    name = f"[{'.'.join(where)}]" if is_table else name
+    name = f"[{'.'.join(map(cut, where))}]" if is_table else name
     return f"{path}{'' if line is None else f':{line}'}: {name}".rstrip(": ")
 
 

@@ -23,7 +23,7 @@ from corpus_sql import raw_files, spdx
 from corpus_sql.config import Config
 from corpus_sql.errors import ConfigError, Problem, RefusedError
 from corpus_sql.raw_files import Progress, Unread, is_date, is_day
-from corpus_sql.validation import did_you_mean, findings, nearest, shown
+from corpus_sql.validation import cut, did_you_mean, findings, nearest, shown
 
 if TYPE_CHECKING:
     from corpus_sql.raw import RawFile
@@ -282,7 +282,7 @@ def _row_problems(row: dict[str, Any], where: str) -> list[Problem]:
 
 
 def _named(path: tuple[str | int, ...]) -> str:
-    return "".join(f"[{part}]" if isinstance(part, int) else f".{part}" for part in path).lstrip(".") or "the row"
+    return "".join(f"[{part}]" if isinstance(part, int) else f".{cut(part)}" for part in path).lstrip(".") or "the row"
 
 
 def _source(row: dict[str, Any], line: int) -> Source:

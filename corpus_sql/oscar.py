@@ -27,7 +27,7 @@ from typing import Any, BinaryIO, NamedTuple
 from corpus_sql.errors import ConfigError, DataError, Problem
 from corpus_sql.import_inputs import Bad, Blank, Input, Record, records
 from corpus_sql.project import builtin
-from corpus_sql.validation import findings, shown
+from corpus_sql.validation import cut, findings, shown
 
 _NAME = re.compile(r"(.+?)(_meta)?(?:_part_([1-9][0-9]*))?\.(txt|jsonl)\.gz")
 _LANGUAGE = re.compile(r"[A-Za-z0-9][A-Za-z0-9_-]*")  # als, bat-smg
@@ -409,7 +409,7 @@ def _fault(metadata: dict[str, Any]) -> str:
     if whole and type(headers) is dict and all(type(value) is str for value in headers.values()):
         return ""  # the schema says no more than that, and takes a hundred times as long to say it
     found = findings(_schema(), metadata)
-    return "; ".join(f"{'.'.join(map(str, one.path)) or 'metadata'} {one.what}" for one in found)
+    return "; ".join(f"{'.'.join(cut(str(part)) for part in one.path) or 'metadata'} {one.what}" for one in found)
 
 
 @cache

@@ -20,7 +20,7 @@ from corpus_sql.config import Config
 from corpus_sql.errors import ConfigError, Problem
 from corpus_sql.raw_files import is_date
 from corpus_sql.toml_lines import Where, key_lines, line_of
-from corpus_sql.validation import did_you_mean, findings, shown
+from corpus_sql.validation import cut, did_you_mean, findings, shown
 
 SOURCE_ID = re.compile(r"[a-z0-9][a-z0-9._-]*")
 WEB = ("http", "https")
@@ -128,7 +128,7 @@ def _at(path: Path, lines: dict[Where, int], key: tuple[str | int, ...], table: 
     """Return file:line: [table] key, as messages about a config have it."""
     names = tuple(part for part in key if isinstance(part, str))
     line = line_of(lines, names) or lines.get(())
-    named = f"{table} {'.'.join(names)}".strip() if names else ""
+    named = f"{table} {'.'.join(map(cut, names))}".strip() if names else ""
     return f"{path}{'' if line is None else f':{line}'}: {named}".removesuffix(": ")
 
 

@@ -1,6 +1,6 @@
 """JSON Schema findings as sentences: which value, what is wrong with it, what to write instead.
 
-A `$comment` in a schema says in words what its `type`, `pattern` or `not` asks for.
+A `$comment` in a schema says in words what its `type`, `pattern`, `not` or `propertyNames` asks for.
 """
 
 from __future__ import annotations
@@ -8,6 +8,7 @@ from __future__ import annotations
 import datetime
 import difflib
 import json
+import math
 import re
 from collections.abc import Iterable
 from typing import Any, NamedTuple
@@ -27,6 +28,9 @@ _TYPES = {
 }
 
 
+_LONGEST = 60  # characters of a value or a key that a message repeats
+
+
 class Finding(NamedTuple):
     """One thing wrong in a document: the path to the value (keys and list positions), the fact, the remedy."""
 
@@ -39,16 +43,27 @@ def _is_integer(_checker: Any, value: Any) -> bool:
     return isinstance(value, int) and not isinstance(value, bool)  # JSON Schema would take 1.0 for an integer
 
 
+def _is_number(_checker: Any, value: Any) -> bool:
+    # NaN is below no minimum and above no maximum: it would pass every limit
+    return isinstance(value, (int, float)) and not isinstance(value, bool) and math.isfinite(value)
+
+
 def _pattern(_validator: Any, pattern: str, value: Any, _schema: Any) -> Iterable[ValidationError]:
     # Python's $ also matches before a last line end, JSON Schema's does not
     if isinstance(value, str) and not re.search(re.sub(r"\$$", r"\\Z", pattern), value):
         yield ValidationError(f"does not match {pattern}")
 
 
+def _names(validator: Any, rule: dict[str, Any], value: Any, _schema: Any) -> Iterable[ValidationError]:
+    for name in value if isinstance(value, dict) else ():
+        if next(validator.descend(name, rule), None):
+            yield ValidationError("no such name", path=[name])
+
+
 _Validator = extend(
     Draft202012Validator,
-    validators={"pattern": _pattern},
-    type_checker=Draft202012Validator.TYPE_CHECKER.redefine("integer", _is_integer),
+    validators={"pattern": _pattern, "propertyNames": _names},
+    type_checker=Draft202012Validator.TYPE_CHECKER.redefine_many({"integer": _is_integer, "number": _is_number}),
 )
 
 
@@ -65,7 +80,7 @@ def nearest(word: Any, known: Iterable[str], cutoff: float = 0.66) -> str:
 
     cutoff: of difflib's ratio; at its own 0.6, stratify would be train.
     """
-    if not isinstance(word, str):
+    if not isinstance(word, str) or len(word) > _LONGEST:
         return ""
     close = difflib.get_close_matches(word.lower(), sorted(known), n=1, cutoff=cutoff)
     return close[0] if close else ""
@@ -90,10 +105,14 @@ def shown(value: Any) -> str:
     """Return a value as it would be written, cut to about 60 characters."""
     if isinstance(value, (datetime.date, datetime.time)):
         return value.isoformat()
-    if isinstance(value, str) and len(value) > 58:
-        value = value[:55] + "..."
-    text = json.dumps(value, ensure_ascii=False, default=str)
-    return text if len(text) <= 60 else text[:57] + "..."
+    if isinstance(value, str) and len(value) > _LONGEST - 2:
+        value = value[: _LONGEST - 5] + "..."
+    return cut(json.dumps(value, ensure_ascii=False, default=str))
+
+
+def cut(text: str) -> str:
+    """Return a text cut to 60 characters."""
+    return text if len(text) <= _LONGEST else text[: _LONGEST - 3] + "..."
 
 
 def counted(n: int, noun: str) -> str:
@@ -122,21 +141,35 @@ def _sentences(error: ValidationError) -> list[Finding]:
                 did_you_mean(value, rule) if isinstance(value, str) else f"Write one of: {', '.join(map(shown, rule))}."
             )
             return [Finding(path, f"is {shown(value)}, which is not known", fix)]
-        case "type" | "pattern" | "not":
+        case "type" | "not":
             return [Finding(path, f"is {shown(value)}, not {error.schema.get('$comment') or _kinds(rule)}", "")]
-        case "minLength" | "minItems":
-            return [Finding(path, "is empty", "")]
+        case "pattern":
+            form = error.schema.get("$comment") or f"of the form {cut(rule)}"
+            return [Finding(path, f"is {shown(value)}, not {form}", "")]
+        case "propertyNames":
+            return [Finding(path, f"is not {rule.get('$comment') or 'a name that may stand here'}", "")]
+        case "const":
+            return [Finding(path, f"is {shown(value)}, not {shown(rule)}", f"Write {shown(rule)}.")]
+        case "minLength" | "minItems" | "minProperties":
+            return [
+                Finding(path, "is empty" if not value else f"has {counted(len(value), 'part')}, fewer than {rule}", "")
+            ]
+        case "maxLength" | "maxItems" | "maxProperties":
+            return [Finding(path, f"has {counted(len(value), 'part')}, more than {rule}", "")]
         case "minimum":
             return [Finding(path, f"is {shown(value)}, less than {rule}", "")]
         case "exclusiveMinimum":
             return [Finding(path, f"is {shown(value)}, not greater than {rule}", "")]
         case "maximum":
             return [Finding(path, f"is {shown(value)}, more than {rule}", "")]
-    return [Finding(path, error.message, "")]
+        case "exclusiveMaximum":
+            return [Finding(path, f"is {shown(value)}, not less than {rule}", "")]
+    return [Finding(path, f"is {shown(value)}, which is not allowed here", "")]
 
 
-def _kinds(types: str | list[str]) -> str:
-    return " or ".join(_TYPES[one] for one in ([types] if isinstance(types, str) else types))
+def _kinds(types: Any) -> str:
+    names = [types] if isinstance(types, str) else types if isinstance(types, list) else []
+    return " or ".join(_TYPES[one] for one in names) or "what may stand here"
 
 
 def _matches(patterns: Iterable[str], key: str) -> bool:

@@ -24,7 +24,7 @@ from corpus_sql.findings import Say
 from corpus_sql.opened import Opened
 from corpus_sql.project import builtin
 from corpus_sql.resources import sha256_file
-from corpus_sql.validation import findings, shown
+from corpus_sql.validation import cut, findings, shown
 
 SUMS = "_audit/SHA256SUMS"
 _SUM_LINE = re.compile(rb"([0-9a-f]{64})  ([^\n]+)")
@@ -109,7 +109,7 @@ def manifest(build: Opened, say: Say) -> str:
         return ""
     schema = json.loads((builtin() / "schemas" / "corpus-manifest.schema.json").read_text("utf-8"))
     for one in findings(schema, stated):
-        where = ".".join(map(str, one.path)) or "the manifest"
+        where = ".".join(cut(str(part)) for part in one.path) or "the manifest"
         say.error(f"{where} {one.what}", one.fix)
         say.damaged.add(name)
     if say.damaged:

@@ -368,6 +368,10 @@ CASES = {
         lambda c: c.table(S0, lambda table: table.select([*table.schema.names[1::-1], *table.schema.names[2:]])),
         [("shards", f"{S0} has not the columns of a shard: text stands in the place of id")],
     ),
+    "hashes of the manifest in upper case": (
+        lambda c: c.manifest(lambda m: m.update(config_sha256="A" * 64)),
+        [("manifest", f'config_sha256 is "{"A" * 55}...", not 64 lower-case hex digits')],
+    ),
     "a shard is compressed with Snappy": (
         lambda c: c.table(S1, lambda table: table, compression="snappy"),
         [
