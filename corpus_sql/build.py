@@ -15,7 +15,7 @@ from typing import Any
 
 import pyarrow as pa
 
-from corpus_sql import earlier, kernel_cache, ledger, model_files, noticing, publish, raw, resources
+from corpus_sql import earlier, kernel_cache, ledger, model_files, noticing, parts, publish, raw, resources
 from corpus_sql.compile import Compiled, Compiler, build_order, fingerprint
 from corpus_sql.config import Config
 from corpus_sql.engine_duckdb import LEAST_MEMORY, DamagedWorkFile, DuckDB
@@ -23,6 +23,7 @@ from corpus_sql.errors import ConfigError, ModelError, Problem
 from corpus_sql.files import locked, recover
 from corpus_sql.functions import StreamUdf
 from corpus_sql.model import BUILDS, EARLIER, READ
+from corpus_sql.parts import NEW, leaves
 from corpus_sql.progress import Report
 from corpus_sql.project import BUILT_IN, Project, code_hash, open_project
 from corpus_sql.protected import protected_items
@@ -30,8 +31,6 @@ from corpus_sql.publish import EXPORTS, Written, finish, write_folder
 from corpus_sql.validation import nearest, size_bytes
 
 Stored = Mapping[str, list[tuple[dict[str, Any], int]]]  # relation -> (what it was made from, rows) of each result
-NEW = "not built yet"
-SMALL = 1.0  # seconds below which a relation made for the first time has no line of its own
 UNREAD = pa.schema([("file", pa.string()), ("source_id", pa.string()), ("bytes", pa.int64()), ("status", pa.string())])
 _READ_TOOLS = ("pyarrow", "orjson")
 # what the disk needs, as multiples of the compressed raw files: text is about 5 times its zstd size, stored once beside
@@ -61,6 +60,7 @@ class Outcome:
     estimate: dict[str, int] = field(default_factory=dict)
     cache: dict[str, int] = field(default_factory=dict)  # of a plan, in bytes: held by the work file, and cache_max
     notices: list[str] = field(default_factory=list)
+    told: list[str] = field(default_factory=list)  # those of the notices that the run has not said yet
 
 
 def run(
@@ -83,13 +83,14 @@ def run(
     report = report or Report(quiet=True)
     project = open_project(config_path)
     config = project.config
-    limit = memory_bytes(memory)
+    options = {"threads": threads or os.cpu_count() or 1, "memory": memory_bytes(memory)}
     if emit not in ("all", "none"):
         raise ConfigError(Problem("--emit", f"{emit!r} is not all or none"))
-    gate = ledger.gate(config, threads=threads or os.cpu_count() or 1)
-    for path in project.replaced:
-        report.line(f"{path}: yours replaces the built-in")
     with ExitStack() as stack:
+        stack.enter_context(report.whole(parts.weights()))
+        gate = _gate(config, options["threads"], report)
+        for path in project.replaced:
+            report.line(f"{path}: yours replaces the built-in")
         stack.enter_context(locked(config.work))
         final = config.corpus / config.dataset / config.version
         stack.enter_context(locked(final.parent))
@@ -100,7 +101,6 @@ def run(
             raise ConfigError(publish.there_already(config, final, publish.DIFFERENT))
         config.work.mkdir(parents=True, exist_ok=True)
         shutil.rmtree(config.work / "spill", ignore_errors=True)  # of a killed run
-        options = {"threads": threads or os.cpu_count() or 1, "memory": limit}
         try:
             return _run(
                 project, gate, final, options, cache=cache, replace=replace, plan=plan, emit=emit, report=report
@@ -110,6 +110,11 @@ def run(
             for path in config.work.glob(f"{config.dataset}.duckdb*"):
                 path.unlink()
         return _run(project, gate, final, options, cache=cache, replace=replace, plan=plan, emit=emit, report=report)
+
+
+def _gate(config: Config, threads: int, report: Report) -> ledger.Gate:
+    with report.step(parts.CHECKED, None, "bytes") as advance:
+        return ledger.gate(config, threads=threads, progress=lambda _, n, __: advance(n))
 
 
 def _run(
@@ -136,18 +141,17 @@ def _run(
                 report.line(f"{final} was made with another config: the run will need --replace")
             cache_bytes = {"held": engine.held(), "cache_max": config.cache_max}
             return Outcome("planned", final, steps, estimate=estimate, cache=cache_bytes, notices=notices)
+        report.plan(parts.weights(steps))
         keep = [(step.name, step.made_from["fingerprint"]) for step in steps]
         free = shutil.disk_usage(config.work).free - sum(estimate.values())  # an earlier result may not fill the disk
         engine.shrink(min(config.cache_max, engine.held() + free), keep)
         _make(project, gate, engine, steps, report)
         engine.shrink(config.cache_max, keep)
         told = noticing.notices(engine, config, steps)
-        for notice in told:
-            report.line(notice)
         notices += told
         written = write_folder(project, config, engine, steps, emit=emit, report=report, notices=notices)
         status = finish(config, written, final, replace=replace)
-        return Outcome(status, final, steps, written, estimate, notices)
+        return Outcome(status, final, steps, written, estimate, notices=notices, told=told)
 
 
 def memory_bytes(text: str) -> int:
@@ -256,27 +260,27 @@ def make_plan(project: Project, gate: ledger.Gate, engine: DuckDB, cache: bool) 
         "files": [[source, name, size] for source, name, size in gate.ignored],
         "superseded": [[s, n, b] for s, n, b in gate.superseded],
     }
-    for names, parts in ((READ[:3], reading), (READ[3:], unread)):
-        parts["fingerprint"] = hashlib.sha256(json.dumps(parts, sort_keys=True).encode()).hexdigest()
-        steps += [_step(name, None, parts, have) for name in names]
+    for names, made_from in ((READ[:3], reading), (READ[3:], unread)):
+        made_from["fingerprint"] = hashlib.sha256(json.dumps(made_from, sort_keys=True).encode()).hexdigest()
+        steps += [_step(name, None, made_from, have) for name in names]
     if builds := earlier.find(project.config):
         steps.append(_step(EARLIER, None, earlier.made_from(builds), have))
     prints = {step.name: step.made_from["fingerprint"] for step in steps}
     for one in compiled:
         needed = tuple(tool for name in one.functions for tool in requires[name])
-        parts = fingerprint(one, prints, project.udf_sources, versions, needed)
-        prints[one.name] = parts["fingerprint"]
-        steps.append(_step(one.name, one, parts, have))
+        made_from = fingerprint(one, prints, project.udf_sources, versions, needed)
+        prints[one.name] = made_from["fingerprint"]
+        steps.append(_step(one.name, one, made_from, have))
     return steps, notices
 
 
-def _step(name: str, compiled: Compiled | None, parts: dict[str, Any], have: Stored) -> Step:
+def _step(name: str, compiled: Compiled | None, now: dict[str, Any], have: Stored) -> Step:
     """Reuse the result that was made from the same; else say what differs from the one that was used last."""
     results = have.get(name, [])
     for made_from, rows in results:
-        if made_from["fingerprint"] == parts["fingerprint"]:
-            return Step(name, compiled, parts, "", rows)
-    return Step(name, compiled, parts, _differs(results[0][0], parts) if results else NEW)
+        if made_from["fingerprint"] == now["fingerprint"]:
+            return Step(name, compiled, now, "", rows)
+    return Step(name, compiled, now, _differs(results[0][0], now) if results else NEW)
 
 
 def _differs(old: dict[str, Any], now: dict[str, Any]) -> str:
@@ -297,16 +301,11 @@ def _differs(old: dict[str, Any], now: dict[str, Any]) -> str:
     return "changed: " + ", ".join(reasons)
 
 
-def leaves(steps: list[Step]) -> set[str]:
-    """Return the relations that no other reads; they leave as files and are never stored."""
-    read = {name for step in steps if step.compiled for name in step.compiled.inputs}
-    return {step.name for step in steps if step.name.startswith("outputs.")} - read
-
-
 def _make(project: Project, gate: ledger.Gate, engine: DuckDB, steps: list[Step], report: Report) -> None:
     """Run what has to run. A relation is stored whole, with what it was made from, in one transaction."""
     by_name = {step.name: step for step in steps}
     skipped = leaves(steps)
+    telling = parts.Telling(report, steps)
     for step in steps:
         if not step.why and step.name not in skipped:
             engine.use(step.name, step.made_from["fingerprint"])
@@ -320,11 +319,7 @@ def _make(project: Project, gate: ledger.Gate, engine: DuckDB, steps: list[Step]
             )
         for name, n in rows.items():
             by_name[name].rows = n
-        read = by_name["read.documents"]
-        why = "" if read.why == NEW else f", {read.why}"
-        report.line(f"ran     read: {read.rows:,} documents in {report.seconds['read']:.1f} s{why}")
-    else:
-        report.line("reused  read")
+        telling.ran(by_name["read.documents"], report.seconds["read"])
     if by_name["read.unread_files"].why:
         unread = [(n, s, b, "ignored") for s, n, b in gate.ignored] + [
             (n, s, b, "superseded") for s, n, b in gate.superseded
@@ -335,6 +330,7 @@ def _make(project: Project, gate: ledger.Gate, engine: DuckDB, steps: list[Step]
         engine.store("read.unread_files", UNREAD, table.to_batches(), by_name["read.unread_files"].made_from)
     if EARLIER in by_name and by_name[EARLIER].why:
         _read_earlier(project, engine, by_name[EARLIER], report)
+        telling.ran(by_name[EARLIER], report.seconds[EARLIER])
     documents = by_name["read.documents"].rows
     if not documents and not by_name["read.quarantine"].rows:
         report.line("the raw files hold no document")
@@ -344,47 +340,17 @@ def _make(project: Project, gate: ledger.Gate, engine: DuckDB, steps: list[Step]
             engine.register(project.udfs[name])
     if names and kernel_cache.is_empty():
         report.line("first use: kernels are compiled once, which takes about 20 seconds in all")
-    reused: list[str] = []
-    small: list[Step] = []
     for step in steps:
-        if step.compiled is None or step.name in skipped:
-            continue
-        if not step.why:
-            _say(report, [], small)
-            reused.append(step.name)
-            continue
-        _say(report, reused, [])
-        _make_one(project, engine, step, documents, report)
-        seconds = report.seconds[step.name]
-        if step.why == NEW and step.compiled.model.folder not in ("measures", "stages") and seconds < SMALL:
-            small.append(step)
-            continue
-        _say(report, [], small)
-        why = "" if step.why == NEW else f", {step.why}"
-        report.line(f"ran     {step.name}: {step.rows:,} rows in {seconds:.1f} s{why}")
-    _say(report, reused, small)
+        if step.why and step.compiled and step.name not in skipped:
+            _make_one(project, engine, step, documents, report)
+            telling.ran(step, report.seconds[step.name])
+    telling.end()
 
 
 def _read_earlier(project: Project, engine: DuckDB, step: Step, report: Report) -> None:
     builds = earlier.find(project.config)
     with report.step(step.name, None):
         step.rows = engine.store(step.name, earlier.SCHEMA, earlier.batches(builds), step.made_from)
-    why = "" if step.why == NEW else f", {step.why}"
-    report.line(
-        f"ran     {step.name}: {step.rows:,} documents of {', '.join(one.name for one in builds)}"
-        f" in {report.seconds[step.name]:.1f} s{why}"
-    )
-
-
-def _say(report: Report, reused: list[str], small: list[Step]) -> None:
-    """Tell of relations that were reused, and of small ones that were made for the first time, a line for all."""
-    if reused:
-        report.line(f"reused  {', '.join(reused)}")
-        reused.clear()
-    if small:
-        seconds = sum(report.seconds[step.name] for step in small)
-        report.line(f"ran     {', '.join(step.name for step in small)}: in {seconds:.1f} s")
-        small.clear()
 
 
 def _steps(advance: Callable[[int], None]) -> Callable[[int], None]:
@@ -403,7 +369,8 @@ def _make_one(project: Project, engine: DuckDB, step: Step, documents: int, repo
     one = step.compiled
     stream = (project.udfs[one.stream[0]], one.stream[1]) if one.stream else None
     first = next((name for name in one.functions if not isinstance(project.udfs[name], StreamUdf)), None)
-    with report.step(step.name, documents if first else None) as advance:
+    called = parts.part_of(step.name, project.config.stages)
+    with report.step(step.name, documents if first else None, called=called) as advance:
         engine.watch = lambda udf, rows: advance(rows) if udf == first else None
         try:
             step.rows = engine.build(

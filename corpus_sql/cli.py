@@ -224,6 +224,9 @@ def run(
     ] = False,
     plan: Annotated[bool, typer.Option("--plan", help="say what would run and why, and run nothing")] = False,
     emit: Annotated[str, typer.Option(metavar="all|none", help="none: only the hashes, no version folder")] = "all",
+    verbose: Annotated[
+        bool, typer.Option("--verbose", help="name every relation, not only measures and stages")
+    ] = False,
 ) -> None:
     """Build the corpus.
 
@@ -232,11 +235,15 @@ def run(
     from corpus_sql import build, shown
     from corpus_sql.progress import Report
 
-    report = Report()
+    report = Report(verbose=verbose)
     outcome = build.run(
         config, threads=threads, memory=memory, cache=not no_cache, replace=replace, plan=plan, emit=emit, report=report
     )
-    _print(shown.outcome(outcome))
+    if report.console.is_terminal:
+        report.line("")
+    _print(shown.outcome(outcome, verbose))
+    for notice in outcome.told:
+        report.line(f"notice: {notice}")
 
 
 @app.command()

@@ -25,6 +25,7 @@ from corpus_sql import (
     manifest,
     model_files,
     noticing,
+    parts,
     report_queries,
     resources,
     shards,
@@ -104,7 +105,7 @@ def write_folder(
     spill = config.work / "spill" / "rows.spool"
     try:
         n_rows = engine.values("select count(*) from outputs.kept")[0][0]
-        with report.step("write shards", n_rows) as advance:
+        with report.step(parts.SHARDS, n_rows) as advance:
             found = shards.write_shards(
                 spool.in_id_order(engine, by_name["outputs.shards"].compiled.sql, spool.DOCUMENTS, spill),
                 n_rows,
@@ -113,7 +114,7 @@ def write_folder(
                 shard_rows=config.shard_rows,
                 advance=advance,
             )
-        with report.step("write audit tables", None):
+        with report.step(parts.TABLES, None):
             for name, order in EXPORTS.items():
                 step = by_name[f"outputs.{name}"]
                 source = f"select * from {step.name}" if engine.stored(step.name) else step.compiled.sql
@@ -147,7 +148,7 @@ def write_folder(
         write(building / "README.md", card.card(building))
         write(building / "croissant.json", manifest.dumps(card.croissant(building)))
         written = Written(building, whole, hashes, explain.reconciliation(building), languages)
-        with report.step("audit", None):
+        with report.step(parts.AUDIT, None):
             explain.audit(building, project, engine.memory)
         write(audit / "run.json", manifest.dumps(_run_json(report)))
         _write_sums(building)

@@ -5,11 +5,16 @@ from __future__ import annotations
 import hashlib
 import json
 import math
+import os
 import re
+import shlex
 from collections.abc import Iterator
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from rich.cells import cell_len
+
+from corpus_sql.validation import counted
 
 if TYPE_CHECKING:
     from corpus_sql.build import Outcome
@@ -22,6 +27,9 @@ _ACTING = re.compile(
     "[\x00-\x1f\x7f-\x9f\u061c\u200b\u200e\u200f\u2028-\u202e\u2060-\u206f\ufeff\ufff9-\ufffb\ud800-\udfff"
     "\U000e0000-\U000e007f]"
 )
+
+
+_LANGUAGES = 10  # lines of the table at the end of a run
 
 
 def plain(text: str, keep: str = "\n\t") -> str:
@@ -88,17 +96,24 @@ def number(value: float) -> str:
     )
 
 
-def outcome(found: Outcome) -> Iterator[str]:
+def planned(found: Outcome, verbose: bool) -> Iterator[str]:
+    """What a run would do: by parts, or by relations where it is verbose."""
+    from corpus_sql.parts import parts
+
+    todo = found.steps if verbose else parts(found.steps).values()
+    rows = [(one.name, "run" if one.why else "reuse", one.why) for one in todo]
+    yield from table(("relation" if verbose else "part", "", ""), rows, left=3)
+    yield ""
+
+
+def outcome(found: Outcome, verbose: bool = False) -> Iterator[str]:
     """What a run says last."""
     if found.status == "planned":
-        yield from table(
-            ("relation", "", ""), [(s.name, "reuse" if not s.why else "run", s.why) for s in found.steps], left=3
-        )
-        yield ""
+        yield from planned(found, verbose)
         sizes = ", ".join(f"{key} {size / (1 << 30):.2f} GiB" for key, size in found.estimate.items())
         yield f"disk, at most about: {sizes}"
         held, most = (found.cache[key] / (1 << 30) for key in ("held", "cache_max"))
-        yield f"earlier results: the work file holds {held:.2f} GiB; beyond cache_max, {most:.2f} GiB, the oldest go"
+        yield f"earlier results: {held:.2f} GiB held; beyond cache_max, {most:.2f} GiB, the oldest go"
         return
     written = found.written
     if found.status == "hashes":
@@ -108,18 +123,26 @@ def outcome(found: Outcome) -> Iterator[str]:
     yield from table(("stage", "entered", "kept", "rejected", "quarantined", "blank"), written.reconciliation)
     yield ""
     rows = [(lang, documents, kept, f"{100 * kept / documents:.1f} %") for lang, documents, kept in written.languages]
-    yield from table(("language", "documents", "kept", "share kept"), rows[:20])
-    if len(rows) > 20:
-        yield f"and {len(rows) - 20} more languages"
+    yield from table(("language", "documents", "kept", "share kept"), rows[:_LANGUAGES])
+    if len(rows) > _LANGUAGES:
+        yield f"and {counted(len(rows) - _LANGUAGES, 'more language')}"
     yield ""
+    folder = _from_here(found.folder)
     if found.status == "same":
-        yield f"{found.folder} holds this very build already; nothing was changed."
+        yield f"{folder} holds this very build already; nothing was changed."
     else:
         manifest = written.manifest
-        yield f"{manifest['n_docs']:,} documents in {manifest['n_shards']:,} shards: {found.folder}"
+        yield f"{counted(manifest['n_docs'], 'document')} in {counted(manifest['n_shards'], 'shard')}: {folder}"
     yield "Ask it:"
-    yield f'  corpus-sql sql {found.folder} "select stage, reason, count(*) from rejected group by all order by all"'
-    yield f"  corpus-sql why {found.folder} {_an_id(found)}"
+    yield f"  corpus-sql sql {folder} \\"
+    yield '    "select stage, reason, count(*) from rejected group by all order by all"'
+    yield f"  corpus-sql why {folder} {_an_id(found)}"
+
+
+def _from_here(path: Path) -> str:
+    """Spell a path as a shell here takes it: below the current folder without that folder."""
+    here = os.path.relpath(path)
+    return shlex.quote(str(path) if here.startswith(os.pardir) else here)
 
 
 def _an_id(found: Outcome) -> str:

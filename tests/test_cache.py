@@ -127,7 +127,7 @@ def test_a_plan_names_the_bound(texts: Corpus, capsys: pytest.CaptureFixture[str
     monkeypatch.setattr("sys.argv", ["corpus-sql", "run", str(texts.config), "--plan"])
     with suppress(SystemExit):
         cli.main()
-    line = "earlier results: the work file holds 0.00 GiB; beyond cache_max, 1.50 GiB, the oldest go"
+    line = "earlier results: 0.00 GiB held; beyond cache_max, 1.50 GiB, the oldest go"
     assert line in capsys.readouterr().out.splitlines()
 
 

@@ -395,8 +395,9 @@ def test_run_says_how_to_ask(made: Corpus, command):
     assert code == 0
     assert out.splitlines()[0].split() == ["stage", "entered", "kept", "rejected", "quarantined", "blank"]
     assert f"{made.version} holds this very build already; nothing was changed." in out
-    query, question = out.splitlines()[-2:]
-    assert query.strip().startswith(f"corpus-sql sql {made.version} ")
+    asked, query, question = out.splitlines()[-3:]
+    assert asked == f"  corpus-sql sql {made.version} \\"  # the shell goes on with the next line
+    assert command("sql", made.version, query.strip().strip('"'))[0] == 0
     assert command("why", *question.split()[2:])[0] == 0
 
 

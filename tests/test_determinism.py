@@ -121,8 +121,8 @@ def when_there_is(name: str) -> Callable[[Corpus, subprocess.Popen], None]:
 
 
 KILLS = {
-    "after reading": when_it_says("ran     read"),
-    "between two measures": when_it_says("ran     measures.words"),
+    "after reading": when_it_says("ran  read"),
+    "between two measures": when_it_says("ran  measure words"),
     "while shards are written": when_there_is("_audit/measures"),
     "before the hashes of the folder": when_there_is("_audit/build.json"),
 }
