@@ -16,14 +16,14 @@ import duckdb
 
 from corpus_sql import build_format, damaged, explain, shown
 from corpus_sql.errors import ConfigError, CorpusError, DataError, Problem
+from corpus_sql.validation import choice
 
 FORMATS = ("table", "csv", "json")
 
 
 def ask(build: Path, query: str, format: str = "table") -> None:
     """Print the rows of one query to stdout."""
-    if format not in FORMATS:
-        raise ConfigError(Problem("--format", f"{format!r} is not one of {', '.join(FORMATS)}"))
+    choice("--format", format, FORMATS)
     with explain.query(build, query) as connection:
         try:
             if format == "table":

@@ -28,7 +28,7 @@ from corpus_sql.progress import Report
 from corpus_sql.project import BUILT_IN, Project, code_hash, open_project
 from corpus_sql.protected import protected_items
 from corpus_sql.publish import EXPORTS, Written, finish, write_folder
-from corpus_sql.validation import nearest, size_bytes
+from corpus_sql.validation import choice, nearest, size_bytes
 
 Stored = Mapping[str, list[tuple[dict[str, Any], int]]]  # relation -> (what it was made from, rows) of each result
 UNREAD = pa.schema([("file", pa.string()), ("source_id", pa.string()), ("bytes", pa.int64()), ("status", pa.string())])
@@ -84,8 +84,7 @@ def run(
     project = open_project(config_path)
     config = project.config
     options = {"threads": threads or os.cpu_count() or 1, "memory": memory_bytes(memory)}
-    if emit not in ("all", "none"):
-        raise ConfigError(Problem("--emit", f"{emit!r} is not all or none"))
+    choice("--emit", emit, ("all", "none"))
     with ExitStack() as stack:
         stack.enter_context(report.whole(parts.weights()))
         gate = _gate(config, options["threads"], report)

@@ -364,10 +364,9 @@ def sample(
     Example: corpus-sql sample artifacts/corpus/demo/v1 --kind near-threshold --rule low_n_words
     """
     from corpus_sql import sampling, shown
-    from corpus_sql.errors import ConfigError, Problem
+    from corpus_sql.validation import choice
 
-    if format not in ("table", "jsonl"):
-        raise ConfigError(Problem("--format", f"{format!r} is not table or jsonl"))
+    choice("--format", format, ("table", "jsonl"))
     with _told(build):
         found = sampling.sample(build, kind, n=n, seed=seed, rule=rule)
     _print(sampling.lines(found) if format == "table" else map(shown.json_plain, found.jsonl()))

@@ -20,7 +20,7 @@ from pathlib import Path
 from typing import Any
 
 from corpus_sql.errors import ConfigError, Problem
-from corpus_sql.iso639 import ISO_639_1, UNDETERMINED
+from corpus_sql.iso639 import ISO_639_1, UNDETERMINED, meant
 from corpus_sql.toml_lines import Where, key_lines, line_of
 from corpus_sql.validation import cut, did_you_mean, findings, nearest, shown, size_bytes
 
@@ -215,13 +215,12 @@ def _built_in(default: Path) -> dict[str, Any]:
 def _schema(path: Path, stage_keys: Mapping[str, set[str]], base: Mapping[str, Any]) -> dict[str, Any]:
     """The published schema, closed: each stage's table takes its declared keys and no others."""
     schema = json.loads(path.read_text("utf-8"))
-    threshold, setting = schema["$defs"]["threshold"], schema["$defs"]["setting"]
     tables = schema["properties"]
     for stage in stage_keys:
         tables.setdefault(stage, {"$ref": "#/$defs/stage"})
     for stage, table in tables.items():
         known = set(stage_keys.get(stage, ())) | _keys(base.get(stage, {}))
-        keys = {key: threshold if key.startswith(("min_", "max_")) else setting for key in sorted(known)}
+        keys = {key: _rule(schema["$defs"], key) for key in sorted(known)}
         if table.get("$ref") == "#/$defs/stage":
             closed = {"type": "object", "properties": keys, "additionalProperties": False}
             tables[stage] = closed | {"patternProperties": {"^([a-z]{2}|und)$": copy.deepcopy(closed)}}
@@ -230,6 +229,17 @@ def _schema(path: Path, stage_keys: Mapping[str, set[str]], base: Mapping[str, A
     tables["stages"]["items"] = {"enum": sorted(stage_keys)}
     schema["additionalProperties"] = False
     return schema
+
+
+def _rule(parts: dict[str, Any], key: str) -> dict[str, Any]:
+    """What the published schema says of a key of a stage: all that its patterns ask for, in one."""
+    stage = parts["stage"]
+    found = [stage["properties"][key]] if key in stage["properties"] else []
+    found += [rule for pattern, rule in stage["patternProperties"].items() if re.search(pattern, key)]
+    merged: dict[str, Any] = {}
+    for rule in found or [stage["additionalProperties"]]:
+        merged |= parts[rule["$ref"].rpartition("/")[2]] if "$ref" in rule else rule
+    return merged
 
 
 def _scalars_of(schema: dict[str, Any]) -> list[str]:
@@ -270,10 +280,9 @@ def _rephrased(finding: Any, user: Any, schema: dict[str, Any], stage_keys: Mapp
         if parents == ["source"]:
             return "is no source id", 'Lower-case letters, digits, ".", "_" and "-", beginning with a letter or digit.'
         if len(parents) == 1 and "patternProperties" in table:
-            prefix = re.match(r"[A-Za-z]{2}(?=[-_])", key)
-            code = prefix[0].lower() if prefix else key.lower()
-            other = f"[{parents[0]}.{code}]" if code in ISO_639_1 else ""
-            return "is not a language: two letters of ISO 639-1, or und", f"Did you mean {other}?" if other else ""
+            code = meant(key)
+            fix = f"Did you mean [{parents[0]}.{code}]?" if code else ""
+            return "is not a language: two letters of ISO 639-1, or und", fix
         if len(parents) == 1 and parents[0] not in _PLAIN:
             return f"is a table, but [{parents[0]}] is the same for all languages", ""
     return what, fix
@@ -385,7 +394,8 @@ def _languages(user: Mapping[str, Any], values: Mapping[str, Any]) -> Iterator[t
     for name, table in user.items():
         for key, value in table.items() if isinstance(table, dict) and name not in _PLAIN else ():
             if isinstance(value, dict) and key not in ISO_639_1 and key != UNDETERMINED:
-                yield (name, key), "is not a language: two letters of ISO 639-1, or und", ""
+                fix = f"Did you mean [{name}.{meant(key)}]?" if meant(key) else ""
+                yield (name, key), "is not a language: two letters of ISO 639-1, or und", fix
     keep = values["lang"].get("keep")
     if keep is None:
         if "lang" in values["stages"]:
@@ -398,8 +408,7 @@ def _languages(user: Mapping[str, Any], values: Mapping[str, Any]) -> Iterator[t
         elif code == "*" and len(keep) > 1:
             yield ("lang", "keep"), '"*" keeps all languages and stands alone', 'Write keep = ["*"].'
         elif code != "*" and code not in ISO_639_1:
-            short = code[:2].lower()
-            fix = f"Did you mean {short}?" if short in ISO_639_1 and not code[2:3].isalpha() else ""
+            fix = f"Did you mean {meant(code)}?" if meant(code) else ""
             yield ("lang", "keep"), f"{shown(code)} is not a language: two letters of ISO 639-1", fix
 
 

@@ -29,6 +29,8 @@ from corpus_sql.validation import counted, did_you_mean, shown
 
 FORMATS = tuple(import_inputs.SUFFIXES)
 _BARE = (*import_inputs.WHOLE, "oscar")  # whose documents have no field for a licence
+_ALSO = {"ndjson": "jsonl", "jsonlines": "jsonl"}  # other names of a format, for a message
+
 SHOWN = 20  # problems after which reading stops: enough to see the pattern
 
 Progress = Callable[[str, int], None]
@@ -113,7 +115,9 @@ def import_files(
     path = config.corpus / ledger.LEDGER
     present = ledger.read_ledger(path).get(source) if path.exists() else None
     if format not in FORMATS:
-        raise ConfigError(Problem("import", f"there is no format {shown(format)}", did_you_mean(format, FORMATS)))
+        raise ConfigError(
+            Problem("import", f"there is no format {shown(format)}", did_you_mean(_ALSO.get(format, format), FORMATS))
+        )
     inputs, passed_over = import_inputs.find(format, [Path(one) for one in paths])
     row = _row(source, present, license_spdx, data_class, url, reviewer, revision, inputs)
     if row.license_spdx is None and format not in _BARE:

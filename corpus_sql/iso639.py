@@ -156,3 +156,24 @@ def two_letters(label: str) -> str:
     if code in ISO_639_1:
         return code
     return THREE_LETTERS.get(code) or _MACRO_LANGUAGE.get(code) or _RENAMED.get(code) or UNDETERMINED
+
+
+# ISO 639-2: the bibliographic codes that differ from those of ISO 639-3
+_BIBLIOGRAPHIC = dict(
+    pair.split(":")
+    for pair in """
+    alb:sq arm:hy baq:eu bur:my chi:zh cze:cs dut:nl fre:fr geo:ka ger:de gre:el ice:is mac:mk mao:mi may:ms per:fa
+    rum:ro slo:sk tib:bo wel:cy
+    """.split()
+)
+# countries whose language is written with other letters, where these are no language
+_COUNTRIES = dict(
+    pair.split(":") for pair in "cn:zh cz:cs dk:da gr:el jp:ja kp:ko kr:ko tw:zh ua:uk us:en vn:vi".split()
+)
+
+
+def meant(code: str) -> str:
+    """Return the code of ISO 639-1 that somebody meant who wrote another one, or an empty string: eng, zh-CN, jp."""
+    short = code.strip().lower().replace("_", "-").partition("-")[0]
+    found = _BIBLIOGRAPHIC.get(short) or _COUNTRIES.get(short) or two_letters(short)
+    return "" if found == UNDETERMINED else found

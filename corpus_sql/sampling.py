@@ -22,7 +22,7 @@ from corpus_sql.explain import open_build
 from corpus_sql.files import reports, write
 from corpus_sql.report_queries import query
 from corpus_sql.shown import dumps
-from corpus_sql.validation import did_you_mean
+from corpus_sql.validation import did_you_mean, shown
 
 USES = {
     "stratified": "It stands for the kept documents by source, language and length; weigh each by its weight.",
@@ -58,7 +58,7 @@ def sample(build: Path, kind: str, *, n: int = 20, seed: int = 0, rule: str | No
     """
     folder = Path(build).resolve()
     if kind not in USES:
-        raise ConfigError(Problem("--kind", f"there is no kind {kind!r}", did_you_mean(kind, USES)))
+        raise ConfigError(Problem("--kind", f"there is no kind {shown(kind)}", did_you_mean(kind, USES)))
     if n < 1:
         raise ConfigError(Problem("--n", f"{n} is no number of documents to draw"))
     if rule is not None and kind not in ("near-threshold", "by-reason"):
@@ -195,7 +195,7 @@ def _by_reason(
     reasons = sorted({reason for _, reason, _ in counts})
     if rule is not None and rule not in reasons:
         raise ConfigError(
-            Problem("--rule", f"nothing was dropped for {rule!r}", did_you_mean(rule, reasons) if reasons else "")
+            Problem("--rule", f"nothing was dropped for {shown(rule)}", did_you_mean(rule, reasons) if reasons else "")
         )
     rows = _dicts(connection.execute(query("sample_by_reason"), {"n": n, "seed": seed, "rule": rule}))
     counted = {f"{stage} {reason}": count for stage, reason, count in counts if rule in (None, reason)}
@@ -227,7 +227,7 @@ def _near_threshold(
         raise ConfigError(
             Problem(
                 "--rule",
-                f"{rule!r} is no rule of this build with documents on both sides of a threshold",
+                f"{shown(rule)} is no rule of this build with documents on both sides of a threshold",
                 did_you_mean(rule, known),
             )
         )

@@ -17,6 +17,8 @@ from jsonschema import Draft202012Validator
 from jsonschema.exceptions import ValidationError
 from jsonschema.validators import extend
 
+from corpus_sql.errors import ConfigError, Problem
+
 _TYPES = {
     "array": "a list",
     "boolean": "true or false",
@@ -87,12 +89,27 @@ def nearest(word: Any, known: Iterable[str], cutoff: float = 0.66) -> str:
 
 
 def did_you_mean(word: Any, known: Iterable[str]) -> str:
-    """Return a sentence that proposes the nearest known word, else one that lists them all."""
+    """Return a sentence that proposes the nearest known word, or the one that it abbreviates, else lists them all."""
     known = sorted(known)
-    close = nearest(word, known)
+    close = nearest(word, known) or _abbreviated(word, known)
     if close:
         return f"Did you mean {close}?"
     return f"Known are: {', '.join(known)}." if known else ""
+
+
+def _abbreviated(word: Any, known: list[str]) -> str:
+    """Return the only known word with these letters in this order, from its first on: md is markdown."""
+    if not isinstance(word, str) or not re.fullmatch("[A-Za-z]{2,8}", word):
+        return ""
+    letters = re.compile(".*".join(word.lower()))
+    found = [one for one in known if letters.match(one)]
+    return found[0] if len(found) == 1 else ""
+
+
+def choice(where: str, value: str, known: Iterable[str]) -> None:
+    """Raise ConfigError unless a value given at `where` is one of those known."""
+    if value not in known:
+        raise ConfigError(Problem(where, f"is {shown(value)}, which is not known", did_you_mean(value, known)))
 
 
 def size_bytes(text: str) -> int | None:

@@ -113,7 +113,7 @@ def test_an_unknown_format(made: Corpus, command):
     assert command("sql", made.version, "select 1", "--format", "xml") == (
         2,
         "",
-        "error: --format: 'xml' is not one of table, csv, json\n",
+        'error: --format: is "xml", which is not known\n    Known are: csv, json, table.\n',
     )
 
 
@@ -360,7 +360,10 @@ RUN_MISTAKES = {
         ["--memory", "100MB"],
         "error: --memory: 100MB is less than the 512MB that sorting the shards needs\n    Give at least 512MB.\n",
     ),
-    "another kind of output": (["--emit", "some"], "error: --emit: 'some' is not all or none\n"),
+    "another kind of output": (
+        ["--emit", "some"],
+        'error: --emit: is "some", which is not known\n    Known are: all, none.\n',
+    ),
 }
 
 

@@ -297,6 +297,64 @@ ONE_MISTAKE = {
         "[gopher.zh]\nmax_n_words = inf",
         "corpus.toml:6: [gopher.zh] max_n_words: is inf, not a finite number",
     ),
+    "fewer words than none": (
+        "[gopher]\nmin_n_words = -5",
+        "corpus.toml:6: [gopher] min_n_words: is -5, less than 0",
+    ),
+    "fewer words than none, in a language": (
+        "[gopher.zh]\nmax_n_words = -5",
+        "corpus.toml:6: [gopher.zh] max_n_words: is -5, less than 0",
+    ),
+    "a count of one's own below 0": (
+        "[recipes]\nmax_n_spoons = -1",
+        "corpus.toml:6: [recipes] max_n_spoons: is -1, less than 0",
+    ),
+    "percent for a share": (
+        "[gopher]\nmin_alpha_word_ratio = 80",
+        "corpus.toml:6: [gopher] min_alpha_word_ratio: is 80, more than 1",
+    ),
+    "a share below 0": (
+        "[repetition]\nmax_dup_line_ratio = -0.1",
+        "corpus.toml:6: [repetition] max_dup_line_ratio: is -0.1, less than 0",
+    ),
+    "a length below 0": (
+        "[gopher]\nmin_mean_word_length = -3",
+        "corpus.toml:6: [gopher] min_mean_word_length: is -3, less than 0",
+    ),
+    "a stop word of two words": (
+        '[gopher.en]\nstop_words = ["of the"]',
+        'corpus.toml:6: [gopher.en] stop_words: is "of the", not one word',
+    ),
+    "stop words that are no list": (
+        '[gopher.en]\nstop_words = "the"',
+        'corpus.toml:6: [gopher.en] stop_words: is "the", not a list',
+    ),
+    "a language in three letters": (
+        '[lang]\nkeep = ["eng"]',
+        'corpus.toml:6: [lang] keep: "eng" is not a language: two letters of ISO 639-1\n    Did you mean en?',
+    ),
+    "a language by a code of libraries": (
+        '[lang]\nkeep = ["chi"]',
+        'corpus.toml:6: [lang] keep: "chi" is not a language: two letters of ISO 639-1\n    Did you mean zh?',
+    ),
+    "a country for its language": (
+        '[lang]\nkeep = ["jp"]',
+        'corpus.toml:6: [lang] keep: "jp" is not a language: two letters of ISO 639-1\n    Did you mean ja?',
+    ),
+    "a language without two letters": (
+        '[lang]\nkeep = ["ceb"]',
+        'corpus.toml:6: [lang] keep: "ceb" is not a language: two letters of ISO 639-1',
+    ),
+    "the table of a language in three letters": (
+        "[gopher.deu]\nmin_n_words = 3",
+        "corpus.toml:5: [gopher.deu]: is not a language: two letters of ISO 639-1, or und\n"
+        "    Did you mean [gopher.de]?",
+    ),
+    "a key of a megabyte": (
+        f"[split]\n{'k' * 1_000_000} = 3",
+        f"corpus.toml:6: [split] {'k' * 57}...: is not a known key\n"
+        "    Known are: against, method, salt, stratify, test, train, val_permille, validation.",
+    ),
     "a rule that is switched on": (
         "[gopher]\nmin_n_words = true",
         "corpus.toml:6: [gopher] min_n_words: is true, not a number, or false to switch the rule off",
@@ -371,7 +429,7 @@ ONE_MISTAKE = {
     ),
     "a language of three letters": (
         '[lang]\nkeep = ["zho"]',
-        'corpus.toml:6: [lang] keep: "zho" is not a language: two letters of ISO 639-1',
+        'corpus.toml:6: [lang] keep: "zho" is not a language: two letters of ISO 639-1\n    Did you mean zh?',
     ),
     "a language with a script": (
         '[lang]\nkeep = ["zh_Hans"]',

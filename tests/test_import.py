@@ -389,6 +389,16 @@ def test_wrong_paths_and_formats(folder):
     assert problems(error) == ['import: there is no format "jsnl"\n    Did you mean jsonl?']
 
 
+@pytest.mark.parametrize(
+    ("abbreviated", "meant"),
+    [("md", "markdown"), ("txt", "text"), ("htm", "html"), ("pq", "parquet"), ("ndjson", "jsonl")],
+)
+def test_a_format_may_be_meant_by_a_file_names_ending(folder, abbreviated, meant):
+    with pytest.raises(ConfigError) as error:
+        folder.run(abbreviated, folder.file("a.txt", "t"))
+    assert problems(error) == [f'import: there is no format "{abbreviated}"\n    Did you mean {meant}?']
+
+
 def test_a_source_id_is_checked_before_anything_is_made(folder):
     with pytest.raises(ConfigError) as error:
         folder.run("text", folder.file("a.txt", "t"), source="../Mine")

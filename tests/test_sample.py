@@ -267,7 +267,7 @@ def test_the_table_shows_the_beginning_of_each_text_and_where_it_ended(built):
     "kind, options, message",
     [
         pytest.param(
-            "stratifed", {}, "--kind: there is no kind 'stratifed'\n    Did you mean stratified?", id="a kind misspelt"
+            "stratifed", {}, '--kind: there is no kind "stratifed"\n    Did you mean stratified?', id="a kind misspelt"
         ),
         pytest.param("reservoir", {"n": 0}, "--n: 0 is no number of documents to draw", id="none"),
         pytest.param(
@@ -279,7 +279,7 @@ def test_the_table_shows_the_beginning_of_each_text_and_where_it_ended(built):
         pytest.param(
             "near-threshold",
             {"rule": "low_n_word"},
-            "--rule: 'low_n_word' is no rule of this build with documents on both sides of a threshold\n"
+            '--rule: "low_n_word" is no rule of this build with documents on both sides of a threshold\n'
             "    Did you mean low_n_words?",
             id="a rule misspelt",
         ),
@@ -295,7 +295,7 @@ def test_the_table_shows_the_beginning_of_each_text_and_where_it_ended(built):
         pytest.param(
             "by-reason",
             {"rule": "missing_text"},
-            "--rule: nothing was dropped for 'missing_text'\n    Did you mean missing_url?",
+            '--rule: nothing was dropped for "missing_text"\n    Did you mean missing_url?',
             id="a reason that dropped nothing",
         ),
     ],
