@@ -171,6 +171,26 @@ def test_whole_documents_get_fasttexts_label_and_probability():
     assert differences(SHIPPED, texts) == []
 
 
+VOCALISED = "ذَهَبَ الْأَوْلَادُ إِلَى الشَّاطِئِ فِي الصَّبَاحِ الْبَاكِرِ وَعَادُوا قَبْلَ أَنْ تَشْتَدَّ حَرَارَةُ الشَّمْسِ."
+HALF_WIDTH = "ｷﾉｳﾉ ﾖﾙ､ ﾄﾓﾀﾞﾁﾄ ｲｯｼｮﾆ ｴｷﾉ ﾁｶｸﾉ ﾁｲｻﾅ ﾐｾﾃﾞ ﾗｰﾒﾝｦ ﾀﾍﾞﾏｼﾀ｡"
+
+
+@needs_lid
+@pytest.mark.parametrize(("text", "lang"), [(VOCALISED, "ar"), (HALF_WIDTH, "ja")], ids=["vocalised", "half-width"])
+def test_a_spelling_that_the_model_was_not_trained_on_is_read_in_the_usual_one(text, lang):
+    before, answer, null, after = detect([SENTENCES["en"], text, None, SENTENCES["zh"]], lid())
+    assert (answer["lang"], answer["score"] > 0.95) == (lang, True)
+    assert null is None
+    assert by_fasttext(SHIPPED, text)[1] < 0.65  # the text as it stands would be undetermined
+    assert [before["lang"], after["lang"]] == ["en", "zh"]
+
+
+@needs_lid
+def test_some_vowel_marks_and_some_half_width_kana_are_read_as_they_stand():
+    texts = [SENTENCES["ar"] + " شُكْرًا جِدًّا", "ذَهَبَ", SENTENCES["ja"] + " ｶﾞﾝﾊﾞﾚ", "(ﾟДﾟ) hello there"]
+    assert differences(SHIPPED, texts) == []
+
+
 # --- other kinds of model -----------------------------------------------------------------------------------------
 
 TRAINING = """

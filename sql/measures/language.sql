@@ -1,7 +1,8 @@
 -- language: the language of every document, as the language model names it and how sure it is.
 --
--- The model reads the whole text. Without a model file the script of the letters stands in (see the run's first lines);
--- label is then an ISO 15924 code and score that script's share of the letters. A text without letters is not measured.
+-- The model reads the whole text, fully vocalised Arabic without its vowels and half-width kana in full width. Without
+-- a model file the script of the letters stands in (see the run's first lines); label is then an ISO 15924 code and score
+-- that script's share of the letters. A text without letters is not measured.
 --
 -- column: id VARCHAR | document
 -- column: label VARCHAR | the model's own label, such as zh, yue or ceb; null where not measured
