@@ -15,12 +15,12 @@ from typing import Any
 
 import pyarrow as pa
 
-from corpus_sql import earlier, kernel_cache, ledger, model_files, noticing, parts, publish, raw, resources
+from corpus_sql import earlier, kernel_cache, ledger, limits, model_files, noticing, parts, publish, raw, resources
 from corpus_sql.compile import Compiled, Compiler, build_order, fingerprint
 from corpus_sql.config import Config
 from corpus_sql.engine_duckdb import LEAST_MEMORY, DamagedWorkFile, DuckDB
-from corpus_sql.errors import ConfigError, ModelError, Problem
-from corpus_sql.files import locked, recover
+from corpus_sql.errors import ConfigError, DataError, ModelError, Problem
+from corpus_sql.files import in_the_way, linked, locked, private, recover, unwritable
 from corpus_sql.functions import StreamUdf
 from corpus_sql.model import BUILDS, EARLIER, READ
 from corpus_sql.parts import NEW, leaves
@@ -85,21 +85,26 @@ def run(
     config = project.config
     options = {"threads": threads or os.cpu_count() or 1, "memory": memory_bytes(memory)}
     choice("--emit", emit, ("all", "none"))
+    final = config.corpus / config.dataset / config.version
+    if problems := targets(config, replace=replace, emit=emit):
+        raise ConfigError(problems)
     with ExitStack() as stack:
+        stack.enter_context(limits.told())
         stack.enter_context(report.whole(parts.weights()))
         gate = _gate(config, options["threads"], report)
         for path in project.replaced:
             report.line(f"{path}: yours replaces the built-in")
+        if notice := private(config.work):
+            report.line(notice)
         stack.enter_context(locked(config.work))
-        final = config.corpus / config.dataset / config.version
         stack.enter_context(locked(final.parent))
         recover(final)
         earlier.find(config)  # a build named there that is this one is the better thing to say
         other = publish.was_other(config, final) and not replace and emit == "all"
         if other and not plan:  # known before anything is measured
             raise ConfigError(publish.there_already(config, final, publish.DIFFERENT))
-        config.work.mkdir(parents=True, exist_ok=True)
         shutil.rmtree(config.work / "spill", ignore_errors=True)  # of a killed run
+        (config.work / "spill").mkdir(mode=0o700, exist_ok=True)
         try:
             return _run(
                 project, gate, final, options, cache=cache, replace=replace, plan=plan, emit=emit, report=report
@@ -108,7 +113,23 @@ def run(
             report.line(f"{error.problems[0].what}: starting over")
             for path in config.work.glob(f"{config.dataset}.duckdb*"):
                 path.unlink()
-        return _run(project, gate, final, options, cache=cache, replace=replace, plan=plan, emit=emit, report=report)
+        try:
+            return _run(
+                project, gate, final, options, cache=cache, replace=replace, plan=plan, emit=emit, report=report
+            )
+        except DamagedWorkFile as error:
+            fix = "It was made anew a moment ago: the disk may be failing. Point [paths] work elsewhere."
+            raise DataError(Problem(str(config.work), error.problems[0].what, fix)) from error
+
+
+def targets(config: Config, *, replace: bool = False, emit: str = "all") -> list[Problem]:
+    """Return what would keep a run from writing: known before any work is done."""
+    final = config.corpus / config.dataset / config.version
+    reports = [final.parent / "reports" / final.name] if emit == "none" else []
+    found = unwritable(config.work, final.parent, *reports)
+    if not found and emit == "all":
+        found = in_the_way(final) or (linked(final) if replace else [])
+    return found
 
 
 def _gate(config: Config, threads: int, report: Report) -> ledger.Gate:

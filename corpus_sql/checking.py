@@ -71,6 +71,7 @@ def check(config_path: Path) -> Found:
         found.problems += error.problems
         return found
     found.replaced = project.replaced
+    found.problems += build.targets(project.config)
     try:
         gate = ledger.gate(project.config)
         for source in project.config.sources:

@@ -20,7 +20,7 @@ import platform
 import unicodedata
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator
-from contextlib import suppress
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from threading import Lock
 from typing import Any
@@ -28,6 +28,7 @@ from typing import Any
 import duckdb
 import pyarrow as pa
 
+from corpus_sql import limits
 from corpus_sql.errors import CorpusError, DataError, ModelError, Problem
 from corpus_sql.finite import HITS, finite, finite_sql
 from corpus_sql.functions import StreamUdf, Udf
@@ -36,10 +37,8 @@ from corpus_sql.model import quoted
 LEAST_MEMORY = 512 << 20  # below this an ordered write fails to pin its blocks
 _STORED = "work.main.stored"
 _ASIDE = "aside"  # stands for the fingerprint in the name of a table that is not whole yet
-# how messages tell that the disk takes no more, that the system gives no more, and that the work file cannot be read
+# how messages tell that the disk takes no more, and that what lies in the work file cannot be read
 _DISK = ("No space left", "File too large", "Disk quota exceeded", "Could not write")
-_MEMORY = ("bad_alloc", "malloc of size", "realloc of size", "Cannot allocate memory", "can't start new thread")
-_HANDLES = ("Too many open files",)
 _DAMAGE = (
     "Corrupt database",
     "not a valid DuckDB database",
@@ -96,16 +95,15 @@ class DuckDB:
             self.connection.execute(f"attach {quoted(database)} as work (row_group_size 2048)")
         except (duckdb.Error, MemoryError, RuntimeError) as error:
             told = self._told(error)
-            if isinstance(told, DamagedWorkFile) or _is_of(error, (*_MEMORY, *_HANDLES, *_DISK)):
+            if isinstance(told, DamagedWorkFile) or limits.of(error) or any(sign in str(error) for sign in _DISK):
                 raise told from error
             what = f"the work file cannot be opened: {_first_line(error)}"
             fix = "Mend its rights, or point [paths] work elsewhere."
             raise DataError(Problem(str(database), what, fix)) from error
-        self._run(
-            f"create table if not exists {_STORED} (name varchar, fingerprint varchar, made_from varchar, "
-            '"rows" bigint, not_finite varchar, turn bigint, primary key (name, fingerprint))'
-        )
-        ((self._turn,),) = self._run(f"select coalesce(max(turn), 0) + 1 from {_STORED}")
+        columns = 'name varchar, fingerprint varchar, made_from varchar, "rows" bigint, not_finite varchar, turn bigint'
+        with self._own():
+            self._run(f"create table if not exists {_STORED} ({columns}, primary key (name, fingerprint))")
+            ((self._turn,),) = self._run(f"select coalesce(max(turn), 0) + 1 from {_STORED}")
 
     def versions(self, distributions: Iterable[str] = ()) -> dict[str, str]:
         """Return the version of the engine, of Python and of each distribution named."""
@@ -124,15 +122,17 @@ class DuckDB:
         """
         found: dict[str, list[tuple[dict[str, Any], int]]] = {}
         sql = f'select name, made_from, "rows" from {_STORED} order by name, turn desc, fingerprint'
-        for name, made_from, rows in self._run(sql):
-            found.setdefault(name, []).append((json.loads(made_from), rows))
+        with self._own():
+            for name, made_from, rows in self._run(sql):
+                found.setdefault(name, []).append((json.loads(made_from), rows))
         return found
 
     def use(self, name: str, fingerprint: str) -> None:
         """Let a relation's name stand for one of its stored results."""
         where = f"name = {quoted(name)} and fingerprint = {quoted(fingerprint)}"
-        self._run(f"update {_STORED} set turn = {self._turn} where {where}")
-        self._show(name, fingerprint)
+        with self._own():
+            self._run(f"update {_STORED} set turn = {self._turn} where {where}")
+            self._show(name, fingerprint)
 
     def not_finite(self) -> list[tuple[str, str, int]]:
         """Return (relation, its column or metric or UDF, rows) where NaN or infinity became null, of those in use."""
@@ -149,7 +149,8 @@ class DuckDB:
     def held(self) -> int:
         """Return the bytes of the work file that hold something."""
         sql = "select block_size * used_blocks from pragma_database_size() where database_name = 'work'"
-        return int(self._run(sql)[0][0])
+        with self._own():
+            return int(self._run(sql)[0][0])
 
     def shrink(self, limit: int, keep: Iterable[tuple[str, str]]) -> int:
         """Drop stored results until the work file holds at most `limit` bytes, those of the earliest runs first.
@@ -157,7 +158,11 @@ class DuckDB:
         keep: (relation, fingerprint) of those that stay in any case. Returns how many were dropped. What a killed run
         left half-made goes too.
         """
-        keep, dropped = set(keep), 0
+        with self._own():
+            return self._shrink(limit, set(keep))
+
+    def _shrink(self, limit: int, keep: set[tuple[str, str]]) -> int:
+        dropped = 0
         turns = self._run(f"select name, fingerprint, turn from {_STORED} order by turn, name, fingerprint")
         whole = {_table(name, fingerprint) for name, fingerprint, _ in turns}
         lying = self._run("select schema_name, table_name from duckdb_tables() where database_name = 'work'")
@@ -342,6 +347,18 @@ class DuckDB:
         """Close the work file; what was stored stays in it."""
         self.connection.close()
 
+    @contextmanager
+    def _own(self) -> Iterator[None]:
+        """Statements of the engine's own, right by themselves: what fails in them is the work file."""
+        try:
+            yield
+        except (ModelError, ValueError) as error:
+            raise self._damaged(_first_line(error)) from error
+
+    def _damaged(self, text: str) -> DamagedWorkFile:
+        fix = "It holds only what can be made again: delete it and run again."
+        return DamagedWorkFile(Problem(self._folder, f"the work file is damaged: {text}", fix))
+
     def _run(self, sql: str) -> list[tuple]:
         return self._guard(lambda: self.connection.execute(sql).fetchall())
 
@@ -357,14 +374,16 @@ class DuckDB:
         self._shown[name] = fingerprint
 
     def _forget(self, name: str, fingerprint: str) -> None:
-        self._run(f"drop table if exists {_table(name, fingerprint)}")
-        self._run(f"delete from {_STORED} where name = {quoted(name)} and fingerprint = {quoted(fingerprint)}")
+        with self._own():
+            self._run(f"drop table if exists {_table(name, fingerprint)}")
+            self._run(f"delete from {_STORED} where name = {quoted(name)} and fingerprint = {quoted(fingerprint)}")
 
     def _remember(self, name: str, made_from: dict[str, Any], rows: int) -> None:
         fingerprint, said = made_from["fingerprint"], quoted(json.dumps(made_from, sort_keys=True))
         bad = quoted(json.dumps(self._without_nan(name, _table(name, fingerprint)), sort_keys=True))
         values = f"{quoted(name)}, {quoted(fingerprint)}, {said}, {rows}, {bad}, {self._turn}"
-        self._run(f"insert into {_STORED} values ({values})")
+        with self._own():
+            self._run(f"insert into {_STORED} values ({values})")
 
     def _without_nan(self, name: str, table: str) -> dict[str, int]:
         """Put null for NaN and infinity into a table that is being made; return how many rows, by column.
@@ -430,19 +449,11 @@ class DuckDB:
         """Say what an error of the engine means: full disk, damaged work file, too little memory, or wrong query."""
         text = _first_line(error)
         if any(sign in text for sign in _DAMAGE):
-            return DamagedWorkFile(
-                Problem(
-                    self._folder,
-                    f"the work file is damaged: {text}",
-                    "It holds only what can be made again: delete it and run again.",
-                )
-            )
-        if isinstance(error, MemoryError) or _is_of(error, _MEMORY):
-            return DataError(too_little_memory(text))
+            return self._damaged(text)
+        if met := limits.of(error):
+            return met
         if isinstance(error, duckdb.OutOfMemoryException):
             return DataError(Problem("--memory", text, "Give more with --memory."))
-        if _is_of(error, _HANDLES):
-            return DataError(Problem(self._folder, text, "Allow more open files (ulimit -n), and run again."))
         if isinstance(error, duckdb.IOException) or any(sign in text for sign in _DISK):
             return DataError(
                 Problem(self._folder, text, "Free some disk, or point [paths] work elsewhere, and run again.")
@@ -452,16 +463,6 @@ class DuckDB:
     def _arrow_type(self, kind: str, large: bool = False) -> Any:
         field = self.connection.sql(f"select cast(null as {kind}) as value").to_arrow_table().schema.field(0).type
         return field if large else _shape(field)
-
-
-def too_little_memory(text: str) -> Problem:
-    """Say that the system, not the engine's own limit, gives no more memory."""
-    what = f"the system gives no more memory: {text}"
-    return Problem("memory", what, "Raise the process's limit (ulimit -v), or give less with --memory or --threads.")
-
-
-def _is_of(error: BaseException, signs: tuple[str, ...]) -> bool:
-    return any(sign in str(error) for sign in signs)
 
 
 def _stem(name: str, fingerprint: str) -> str:
@@ -514,10 +515,12 @@ def _shape(kind: pa.DataType) -> str:
     return str(kind)
 
 
-def _udf_error(udf: Udf, arrays: list[pa.Array], error: Exception) -> ModelError:
+def _udf_error(udf: Udf, arrays: list[pa.Array], error: Exception) -> CorpusError:
     """Name the UDF and, where one row alone fails, that row's first argument."""
-    if isinstance(error, ModelError):
+    if isinstance(error, CorpusError):
         return error
+    if met := limits.of(error):
+        return met
     head = ""
     for row in range(min(len(arrays[0]), 2048)):
         try:

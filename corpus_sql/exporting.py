@@ -96,6 +96,7 @@ def _check_target(build: Path, target: Path, given: Path) -> None:
         raise ConfigError(Problem(str(given), "is no folder", "Give a new folder, or an empty one."))
     if target.exists() and any(target.iterdir()):
         raise ConfigError(Problem(str(given), "is not empty", "Give a new folder, or an empty one."))
+    files.must_be_writable(target.parent, target)
 
 
 def _said(format: str, directory: Path, build: _Build, written: list[Written]) -> list[str]:

@@ -10,7 +10,7 @@ from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
-from corpus_sql import ledger, recipes, validation, writing_raw
+from corpus_sql import files, ledger, recipes, validation, writing_raw
 from corpus_sql.config import Config
 from corpus_sql.downloading import WAIT
 from corpus_sql.errors import ConfigError, CorpusError, Problem
@@ -49,6 +49,9 @@ def fetch(
     config = open_project(config_path).config
     if date is not None and not is_date(date):
         raise ConfigError(Problem("--date", f"{shown(date)} is no date", "Write it like 2026-10-09."))
+    files.must_be_writable(config.corpus, config.corpus / "raw", config.work)
+    if notice := files.private(config.work):
+        say(notice)
     path = config.corpus / ledger.LEDGER
     rows = ledger.read_ledger(path) if path.exists() else {}
     found = recipes.read(config)

@@ -18,7 +18,7 @@ from urllib.parse import quote
 
 import numpy as np
 
-from corpus_sql import import_documents, import_inputs, import_splitting, ledger, spdx, writing_raw
+from corpus_sql import files, import_documents, import_inputs, import_splitting, ledger, spdx, writing_raw
 from corpus_sql.config import Config
 from corpus_sql.errors import ConfigError, DataError, Problem, RefusedError
 from corpus_sql.import_documents import Fields
@@ -127,6 +127,7 @@ def import_files(
     if split_paragraphs is not None and split_paragraphs < 1:
         what = f"{split_paragraphs} is no number of characters"
         problems.append(Problem("--split-paragraphs", what, "Give at least 1."))
+    problems += files.unwritable(config.corpus, config.corpus / "raw" / source)
     if problems:
         raise ConfigError(problems)
     _judge(row, inputs)

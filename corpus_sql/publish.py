@@ -22,6 +22,7 @@ from corpus_sql import (
     build_format,
     card,
     explain,
+    limits,
     manifest,
     model_files,
     noticing,
@@ -154,6 +155,8 @@ def write_folder(
         _write_sums(building)
     except OSError as error:
         shutil.rmtree(building, ignore_errors=True)
+        if met := limits.of(error):
+            raise met from error
         raise DataError(
             Problem(
                 str(error.filename or building),
@@ -174,7 +177,7 @@ def finish(config: Config, written: Written, final: Path, *, replace: bool) -> s
     """
     if written.building is None:
         return "hashes"
-    if final.exists():
+    if final.exists() and any(final.iterdir()):
         same = _sums(final) == _sums(written.building)
         damaged = [name for name, digest in _sums(final).items() if not _holds(final / name, digest)] if same else []
         if same and not damaged:

@@ -37,8 +37,9 @@ def report(build: Path) -> list[Path]:
     """
     charts.need()
     build = Path(build).resolve()
-    found = facts(build)
     target = files.reports(build)
+    files.must_be_writable(target)
+    found = facts(build)
     target.mkdir(parents=True, exist_ok=True)
     written = []
     for name, content in (("COMPOSITION.md", composition(found)), ("report.html", page(found))):

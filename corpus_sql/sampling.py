@@ -19,7 +19,7 @@ from rich.cells import cell_len, set_cell_size
 from corpus_sql import build_format, damaged, judging
 from corpus_sql.errors import ConfigError, Problem
 from corpus_sql.explain import open_build
-from corpus_sql.files import reports, write
+from corpus_sql.files import must_be_writable, reports, write
 from corpus_sql.report_queries import query
 from corpus_sql.shown import dumps
 from corpus_sql.validation import did_you_mean, shown
@@ -64,6 +64,7 @@ def sample(build: Path, kind: str, *, n: int = 20, seed: int = 0, rule: str | No
     if rule is not None and kind not in ("near-threshold", "by-reason"):
         raise ConfigError(Problem("--rule", f"a {kind} sample has no rule"))
     build_format.check(folder)
+    must_be_writable(reports(folder) / "samples")
     with open_build(folder) as connection:
         record = damaged.read_object(folder, "_audit/build.json")
         if kind == "stratified":

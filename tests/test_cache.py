@@ -6,6 +6,7 @@ import hashlib
 from contextlib import suppress
 from pathlib import Path
 
+import pyarrow.parquet as pq
 import pytest
 from conftest import Corpus
 
@@ -182,3 +183,43 @@ def test_what_only_looks_like_a_comment_or_white_space_counts(texts: Corpus, old
     texts.run(SHOUTING)
     write(texts, STAGE.replace(old, new))
     assert "stages.shouting" in [step.name for step in texts.run(SHOUTING, replace=True).steps if step.why]
+
+
+# ------------------------------------------------------------------------------------------------- the scrub
+
+
+def test_a_changed_threshold_scrubs_nothing_anew(corpus: Corpus):
+    """Only what reaches the stage pii is scrubbed in the build; what was found in the others waits for their turn."""
+    corpus.source("s", ["one alice@example.com", "two words and bob@example.com", "not one"])
+    config = 'stages = ["gopher", "pii"]\n[gopher]\nmin_n_stop_words = false\nmin_n_words = '
+    assert "relations.redactions" in ran(corpus, f"{config}3")
+    assert texts_of(corpus) == {"s:1": "two words and <EMAIL>"}
+    assert redacted(corpus) == ["s:1"]
+    assert rejected(corpus) == {"s:0": "one alice@example.com", "s:2": "not one"}
+    again = ran(corpus, f"{config}1")
+    assert "stages.gopher" in again and "relations.redactions" not in again
+    assert texts_of(corpus) == {"s:0": "one <EMAIL>", "s:1": "two words and <EMAIL>", "s:2": "not one"}
+    assert redacted(corpus) == ["s:0", "s:1"]
+    assert "relations.redactions" in ran(corpus, f'{config}1\n[pii]\nkinds = ["ip"]\n')
+    assert redacted(corpus) == []
+
+
+def test_what_is_dropped_after_the_scrub_is_kept_scrubbed(corpus: Corpus):
+    corpus.source("s", ["alice@example.com", "two words and bob@example.com"])
+    ran(corpus, 'stages = ["pii", "gopher"]\n[gopher]\nmin_n_stop_words = false\nmin_n_words = 2')
+    assert rejected(corpus) == {"s:0": "<EMAIL>"}
+    assert redacted(corpus) == ["s:0", "s:1"]
+
+
+def texts_of(corpus: Corpus) -> dict[str, str]:
+    (shard,) = corpus.version.glob("shard-*.parquet")
+    return {row["id"]: row["text"] for row in pq.read_table(shard).to_pylist()}
+
+
+def redacted(corpus: Corpus) -> list[str]:
+    return pq.read_table(corpus.version / "_audit" / "pii.parquet").column("id").to_pylist()
+
+
+def rejected(corpus: Corpus) -> dict[str, str]:
+    rows = pq.read_table(corpus.version / "_audit" / "rejected.parquet").to_pylist()
+    return {row["id"]: row["text"] for row in rows}

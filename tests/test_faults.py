@@ -5,18 +5,20 @@ from __future__ import annotations
 import hashlib
 import json
 import os
+import random
 import resource
 import signal
 import subprocess
 import sys
 from pathlib import Path
 
+import duckdb
 import made_corpus
 import pyarrow.parquet as pq
 import pytest
 from conftest import Corpus, raw_line
 
-from corpus_sql import build, files
+from corpus_sql import build, checking, exporting, fetching, files, importing, reporting, sampling
 from corpus_sql.errors import AuditError, ConfigError, DataError
 from corpus_sql.progress import Report
 
@@ -119,7 +121,8 @@ def between_the_renames(tiny: Corpus) -> tuple[Corpus, dict[str, bytes]]:
     before = content(tiny.version)
     tiny.configure("stages = []\nshard_rows = 2")
     kill = (
-        "import os\nfrom corpus_sql import files\nrename, calls = os.rename, []\n"
+        "import os\nfrom corpus_sql import files\nfiles.exchange = lambda one, other: False\n"  # as on other systems
+        "rename, calls = os.rename, []\n"
         "def stop(*paths):\n    calls.append(paths)\n"
         "    os.kill(os.getpid(), 9) if len(calls) == 2 else rename(*paths)\n"
         "files.os.rename = stop"
@@ -160,9 +163,154 @@ def test_killed_after_the_swap(tiny: Corpus):
         "files.shutil = Killing()"
     )
     assert cli(tiny, "--replace", program=kill).returncode == -signal.SIGKILL
-    assert names(tiny.version.parent) == [".v1.replaced", "v1"]
+    assert names(tiny.version.parent) == [".v1.building", "v1"]
     assert tiny.run().status == "same"
     assert names(tiny.version.parent) == ["v1"]
+
+
+def test_a_version_is_there_at_every_moment_of_its_replacement(tiny: Corpus, monkeypatch: pytest.MonkeyPatch):
+    """Killed before or after the one step, the name stands for a whole version."""
+    seen = []
+    for name in ("rename", "rmdir", "unlink"):
+        step = getattr(os, name)
+        monkeypatch.setattr(
+            os,
+            name,
+            lambda *paths, step=step, **more: (
+                seen.append((tiny.version / "_audit" / "SHA256SUMS").is_file()),
+                step(*paths, **more),
+            )[1],
+        )
+    assert tiny.run("stages = []\nshard_rows = 2", replace=True).status == "published"
+    assert seen and all(seen)
+
+
+def test_two_folders_change_places(tmp_path: Path):
+    for name in ("a", "b"):
+        (tmp_path / name).mkdir()
+        (tmp_path / name / name).touch()
+    assert files.exchange(tmp_path / "a", tmp_path / "b")
+    assert (names(tmp_path / "a"), names(tmp_path / "b")) == (["b"], ["a"])
+    assert not files.exchange(tmp_path / "a", tmp_path / "c")
+
+
+# ------------------------------------------------------------------------------------- what lies in a version's place
+
+ANOTHER = "Nothing but a build is ever replaced: move it away, or give the build another version."
+
+
+def folder(path: Path) -> None:
+    path.mkdir()
+    for name in ("notes.txt", "a.csv", "b.csv", "c.csv"):
+        (path / name).write_text("not to be lost")
+
+
+def manifest_alone(path: Path) -> None:
+    path.mkdir()
+    (path / "_MANIFEST.json").write_text("{}")
+
+
+IN_THE_WAY = {
+    "a folder that is no build": ("v1", folder, f"is no build; it holds a.csv, b.csv, c.csv, …\n    {ANOTHER}"),
+    "a folder with a manifest of another kind": (
+        *("v1", manifest_alone, f"is no build; it holds _MANIFEST.json\n    {ANOTHER}"),
+    ),
+    "a file": (
+        "v1",
+        lambda path: path.write_text("x"),
+        f"is a file, where the folder of a version belongs\n    {ANOTHER}",
+    ),
+    "a dangling link": (
+        *("v1", lambda path: path.symlink_to("nowhere"), f"is a link to nowhere, which is not there\n    {ANOTHER}"),
+    ),
+    "a file where it is made": (
+        ".v1.building",
+        lambda path: path.write_text("x"),
+        "is a file, where a folder belongs\n    A run makes v1 under this name: move the file away.",
+    ),
+    "a file where it is set aside": (
+        ".v1.replaced",
+        lambda path: path.write_text("x"),
+        "is a file, where a folder belongs\n    A run makes v1 under this name: move the file away.",
+    ),
+}
+
+
+@pytest.mark.parametrize(("name", "lay", "message"), IN_THE_WAY.values(), ids=list(IN_THE_WAY))
+def test_what_no_run_made_is_told_before_the_work_and_stays(corpus: Corpus, name: str, lay, message: str):
+    corpus.source("s", ["one"])
+    corpus.configure()
+    corpus.version.parent.mkdir(parents=True)
+    path = corpus.version.parent / name
+    lay(path)
+    before = content(corpus.version.parent)
+    for options in ({}, {"replace": True}):
+        with pytest.raises(ConfigError) as error:
+            corpus.run(**options)
+        assert str(error.value) == f"{path}: {message}"
+    assert [str(problem) for problem in checking.check(corpus.config).problems] == [f"{path}: {message}"]
+    assert content(corpus.version.parent) == before
+    assert not (corpus.folder / "artifacts" / ".work").exists()
+
+
+def test_an_empty_folder_is_in_nobody_s_way(corpus: Corpus):
+    corpus.source("s", ["one"])
+    corpus.version.mkdir(parents=True)
+    assert corpus.run("stages = []").status == "published"
+
+
+def test_a_version_that_is_a_link_stays_one(tiny: Corpus):
+    elsewhere = tiny.folder / "elsewhere"
+    os.rename(tiny.version, elsewhere)
+    tiny.version.symlink_to(elsewhere)
+    before = content(elsewhere)
+    assert tiny.run().status == "same"
+    with pytest.raises(ConfigError) as error:
+        tiny.run("stages = []\nshard_rows = 2", replace=True)
+    fix = "Remove the link, or give the build another version."
+    assert str(error.value) == f"{tiny.version}: is a link to {elsewhere}, and is not replaced\n    {fix}"
+    assert content(elsewhere) == before and tiny.version.is_symlink()
+
+
+def test_a_link_that_an_earlier_replacement_left_goes_and_what_it_leads_to_stays(tiny: Corpus):
+    elsewhere = tiny.folder / "elsewhere"
+    folder(elsewhere)
+    (tiny.version.parent / ".v1.replaced").symlink_to(elsewhere)
+    (tiny.version.parent / ".v1.building").symlink_to(elsewhere)
+    assert tiny.run().status == "same"
+    assert names(tiny.version.parent) == ["v1"]
+    assert len(names(elsewhere)) == 4
+
+
+# ---------------------------------------------------------------------------------------------- the folder of the work
+
+
+def mode(path: Path) -> int:
+    return path.stat().st_mode & 0o777
+
+
+def test_the_work_folder_is_for_its_owner_alone(tiny: Corpus):
+    work = tiny.folder / "artifacts" / ".work"
+    assert (mode(work), mode(work / "spill")) == (0o700, 0o700)
+
+
+def test_a_work_folder_that_is_open_is_narrowed(tiny: Corpus):
+    work = tiny.folder / "artifacts" / ".work"
+    work.chmod(0o755)
+    tiny.run()
+    assert mode(work) == 0o700
+
+
+def test_a_work_folder_with_other_things_in_it_is_told_and_left(tiny: Corpus):
+    work = tiny.folder / "artifacts" / ".work"
+    (work / "mine.txt").touch()
+    work.chmod(0o755)
+    said: list[str] = []
+    report = Report(quiet=True)
+    report.line = said.append
+    tiny.run(report=report)
+    assert f"{work}: holds texts, and other users may enter it; chmod 700 keeps them out" in said
+    assert mode(work) == 0o755
 
 
 # ------------------------------------------------------------------------------------------------- two at a time
@@ -221,6 +369,105 @@ def test_a_damaged_work_file_is_started_over(corpus: Corpus, damage):
     assert told.startswith("the work file is damaged: ") and told.endswith(": starting over")
     assert content(corpus.version) == before
     assert all(not step.why for step in corpus.run(plan=True).steps if step.name.startswith("stages."))
+
+
+def spoilt(good: bytes, seed: int) -> bytes:
+    """Flip bits, cut, or write noise over a stretch, at places that the seed draws; each seventh in the head."""
+    draw, data = random.Random(seed), bytearray(good)
+    if seed % 3 == 0:
+        for _ in range(draw.choice([1, 4, 64])):
+            data[draw.randrange(len(data))] ^= 1 << draw.randrange(8)
+    elif seed % 3 == 1:
+        del data[draw.randrange(len(data)) :]
+    else:
+        start = draw.randrange(len(data))
+        end = min(start + draw.choice([16, 4096, 70_000]), len(data))
+        data[start:end] = draw.randbytes(end - start)
+    if seed % 7 == 0:
+        start = draw.randrange(12_288)
+        data[start : start + 8] = draw.randbytes(8)
+    return bytes(data)
+
+
+def test_a_work_file_that_is_spoilt_anywhere_gives_the_same_build(tiny: Corpus):
+    before = content(tiny.version)
+    work = tiny.folder / "artifacts" / ".work" / "t.duckdb"
+    good = work.read_bytes()
+    told = 0
+    for seed in range(42):
+        work.write_bytes(spoilt(good, seed))
+        said: list[str] = []
+        report = Report(quiet=True)
+        report.line = said.append
+        assert tiny.run(report=report, threads=1).status == "same", seed
+        told += any(line.endswith(": starting over") for line in said)
+        assert content(tiny.version) == before, seed
+    assert told > 20
+
+
+def test_a_log_of_the_work_file_that_is_noise(tiny: Corpus):
+    before = content(tiny.version)
+    Path(f"{tiny.folder}/artifacts/.work/t.duckdb.wal").write_bytes(random.Random(0).randbytes(5_000))
+    assert tiny.run().status == "same"
+    assert content(tiny.version) == before
+
+
+@pytest.mark.parametrize(
+    "spoil",
+    [
+        "update work.main.stored set made_from = '{'",
+        'drop table work.measures."{table}"',
+        "drop table work.main.stored; create table work.main.stored (name varchar)",
+    ],
+)
+def test_a_work_file_whose_own_records_are_wrong(tiny: Corpus, spoil: str):
+    before = content(tiny.version)
+    with duckdb.connect() as run:
+        run.execute(f"attach '{tiny.folder}/artifacts/.work/t.duckdb' as work")
+        ((table,),) = run.execute(
+            "select table_name from duckdb_tables() where table_name like 'content__%'"
+        ).fetchall()
+        run.execute(spoil.replace("{table}", table))
+    said: list[str] = []
+    report = Report(quiet=True)
+    report.line = said.append
+    assert tiny.run(report=report).status == "same"
+    assert [line for line in said if line.startswith("the work file is damaged: ") and line.endswith(": starting over")]
+    assert content(tiny.version) == before
+
+
+@pytest.mark.parametrize("most", [10, 13])
+def test_too_few_open_files(tiny: Corpus, most: int):
+    tiny.configure("stages = []\nshard_rows = 1", version="v2")
+    done = cli(tiny, program=f"import resource; resource.setrlimit(resource.RLIMIT_NOFILE, ({most}, {most}))")
+    head, fix = errors(done).splitlines()[-2:]
+    assert done.returncode == 1
+    assert head.startswith("error: open files: ") and head.endswith("Too many open files")
+    assert fix == "    Allow more of them (ulimit -n), and run again."
+    assert names(tiny.version.parent) == ["v1"]
+
+
+def test_a_udf_that_gets_no_memory(corpus: Corpus):
+    corpus.source("s", ["one"])
+    for name, text in {
+        "udfs/odd.py": (
+            "import pyarrow as pa\nfrom corpus_sql.functions import udf\n\n\n"
+            "@udf(args=('VARCHAR',), returns='BIGINT')\n"
+            "def odd_number(texts):\n    raise MemoryError('no room') if len(texts) else None\n"
+        ),
+        "sql/measures/odd.sql": (
+            "-- odd: a number.\n--\n-- column: id VARCHAR | the document\n-- column: n BIGINT | a number\n"
+            "select\n    id,\n    odd_number(text) as n\nfrom read.documents\n"
+        ),
+    }.items():
+        (corpus.folder / name).parent.mkdir(parents=True, exist_ok=True)
+        (corpus.folder / name).write_text(text)
+    with pytest.raises(DataError) as error:
+        corpus.run("stages = []")
+    assert str(error.value) == (
+        "memory: the system gives no more memory or threads: no room\n"
+        "    Raise the limits of the process (ulimit -v, ulimit -u), or give less with --memory and --threads."
+    )
 
 
 def test_a_folder_where_the_work_file_belongs(tiny: Corpus):
@@ -295,24 +542,84 @@ def test_a_file_where_a_folder_belongs(corpus: Corpus):
     corpus.configure()
     corpus.version.parent.write_text("in the way")
     done = cli(corpus)
-    assert (done.returncode, done.stderr) == (2, f"error: {corpus.version.parent}: File exists\n")
+    message = f"{corpus.version.parent}: is a file, where a folder belongs\n    {ELSEWHERE}"
+    assert (done.returncode, done.stderr) == (2, f"error: {message}\n")
     assert corpus.version.parent.read_text() == "in the way"
 
 
-@pytest.mark.skipif(os.geteuid() == 0, reason="root may write everywhere: a read-only target was not tried")
-def test_a_read_only_target(corpus: Corpus):
+ELSEWHERE = "Move it away, or choose another folder."
+
+
+@pytest.mark.parametrize("place", ["artifacts/.work", "artifacts/corpus/t", "artifacts/corpus/t/reports"])
+def test_a_target_that_cannot_be_made_is_told_before_the_work(corpus: Corpus, place: str):
     corpus.source("s", ["one"])
     corpus.configure()
-    corpus.version.parent.mkdir()
-    corpus.version.parent.chmod(0o555)
-    done = cli(corpus)
-    corpus.version.parent.chmod(0o755)
-    assert done.returncode == 1
-    assert errors(done) == (
-        f"error: {corpus.version.parent / '.v1.building/_audit/measures'}: cannot be written: Permission denied\n"
-        "    Nothing was published. Free some disk or mend the rights, and run again."
-    )
-    assert names(corpus.version.parent) == []
+    path = corpus.folder / place
+    path.parent.mkdir(exist_ok=True)
+    path.symlink_to("nowhere")
+    with pytest.raises(ConfigError) as error:
+        corpus.run(emit="none" if place.endswith("reports") else "all")
+    assert str(error.value) == f"{path}: is a link to nowhere, which is not there\n    Mend the link."
+    assert not (corpus.folder / "artifacts" / ".work").exists()
+
+
+@pytest.fixture
+def read_only(monkeypatch: pytest.MonkeyPatch):
+    """read_only(folder): the system says that nobody may write there. Root may write everywhere, so it is made up."""
+
+    def make(*folders: Path) -> None:
+        may = os.access
+        monkeypatch.setattr(
+            "corpus_sql.files.os.access", lambda path, how: Path(path) not in folders and may(path, how)
+        )
+
+    return make
+
+
+def test_a_read_only_target_is_told_by_check_and_run(corpus: Corpus, read_only):
+    corpus.source("s", ["one"])
+    corpus.configure()
+    artifacts = corpus.folder / "artifacts"
+    read_only(artifacts, artifacts / "corpus")
+    fix = "Mend its rights, or choose another folder."
+    message = "\n".join(f"{path}: cannot be written into\n    {fix}" for path in (artifacts, artifacts / "corpus"))
+    assert "\n".join(map(str, checking.check(corpus.config).problems)) == message
+    with pytest.raises(ConfigError) as error:
+        corpus.run()
+    assert str(error.value) == message
+
+
+def test_commands_tell_a_target_that_cannot_be_written_before_they_read(tiny: Corpus, read_only):
+    read_only(tiny.folder, tiny.version.parent, tiny.folder / "artifacts" / "corpus")
+    source = tiny.folder / "x.txt"
+    source.write_text("a text")
+    calls = {
+        tiny.version.parent: [
+            lambda: reporting.report(tiny.version),
+            lambda: sampling.sample(tiny.version, "stratified"),
+        ],
+        tiny.folder: [lambda: exporting.export("jsonl", tiny.version, tiny.folder / "out")],
+        tiny.folder / "artifacts" / "corpus": [
+            lambda: importing.import_files(
+                "text",
+                [source],
+                source="x",
+                config_path=tiny.config,
+                license_spdx="MIT",
+                data_class="self-written",
+                url="https://example.org",
+                fetched_at="2026-01-02T03:04:05Z",
+            ),  # fmt: skip
+            lambda: fetching.fetch(tiny.config),
+        ],
+    }
+    for folder_, tried in calls.items():
+        for call in tried:
+            with pytest.raises(ConfigError) as error:
+                call()
+            assert str(error.value) == (
+                f"{folder_}: cannot be written into\n    Mend its rights, or choose another folder."
+            )
 
 
 # ------------------------------------------------------------------------------------------------------- raw files
