@@ -21,7 +21,7 @@ REST = "groups and tables"
 _SECONDS = {
     CHECKED: 0.5, "read": 11.0, "measures.language": 16.0, "measures.words": 10.0,
     "measures.repetition": 17.0, "measures.content": 5.0, "measures.minhash": 11.0, "measures.decontaminate": 10.0,
-    "near_dedup.verified": 4.0, "outputs.scrubbed": 14.0, "outputs.finals": 2.5, "outputs.decisions": 1.5,
+    "near_dedup.verified": 4.0, "relations.redactions": 18.0, "outputs.finals": 2.5, "outputs.decisions": 1.5,
     SHARDS: 9.0, TABLES: 9.0, AUDIT: 2.0,
 }  # fmt: skip
 _MEASURE, _OTHER = 10.0, 0.3  # of measures of a project's own, and of all other relations
@@ -52,7 +52,7 @@ def part_of(name: str, stages: list[str]) -> str:
         return f"measure {stem}"
     if folder == "stages" or folder in stages:
         return f"stage {stem if folder == 'stages' else folder}"
-    return "scrub" if name == "outputs.scrubbed" else REST
+    return "scrub" if name in ("relations.redactions", "outputs.scrubbed") else REST
 
 
 def leaves(steps: list[Step]) -> set[str]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -11,9 +12,11 @@ import pyarrow.parquet as pq
 import pytest
 
 from corpus_sql import compile as compiling
+from corpus_sql.compile import Compiled
 from corpus_sql.engine_duckdb import LEAST_MEMORY, DuckDB
 from corpus_sql.errors import DataError, ModelError
 from corpus_sql.functions import StreamUdf, Udf
+from corpus_sql.model import Model
 from corpus_sql.parsed import parse
 
 MADE = {"fingerprint": "f"}
@@ -150,6 +153,30 @@ def test_a_streamed_function_sees_the_rows_in_order(engine: DuckDB):
     assert rows == 1
     assert seen == list(range(10_000))
     assert engine.values("select total from measures.x") == [(5 + sum(range(10_000)),)]
+
+
+def test_what_a_streamed_function_yields_holds_no_nan(engine: DuckDB):
+    def odd(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        for batch in batches:
+            yield pa.record_batch({"n": pa.array([float(n) for n in batch.column(0).to_pylist()])})
+
+    store(engine, "read.documents", text=["1", "nan", "-inf", "2"])
+    streamed = StreamUdf("x_odd", odd, (("n", "DOUBLE"),), (), __file__)
+    engine.build("measures.x", "select text from read.documents", (("n", "DOUBLE"),), MADE, stream=(streamed, {}))
+    assert engine.values("select n from measures.x") == [(1.0,), (None,), (None,), (2.0,)]
+    assert engine.not_finite() == [("measures.x", "n", 2)]
+
+
+def test_a_relation_numbered_by_another_column_is_made_anew():
+    """The line stands in the header, which the parser does not see."""
+    model = Model("outputs.x", Path("x.sql"), "yours", "", "", (("a", "VARCHAR"),), {}, (), (), None, "a")
+    prints = {
+        compiling.fingerprint(Compiled(one, "select 1", "d", (), (), None), {}, {}, {"duckdb": "", "python": ""}, ())[
+            "fingerprint"
+        ]
+        for one in (model, dataclasses.replace(model, number="b"), dataclasses.replace(model, number=None))
+    }
+    assert len(prints) == 3
 
 
 def test_rows_come_in_the_order_of_the_query(engine: DuckDB):
