@@ -271,12 +271,13 @@ def _row_problems(row: dict[str, Any], where: str) -> list[Problem]:
             path = one["path"]
             source_id, day, _ = path.split("/")
             if source_id != row["source_id"]:
-                problems.append(Problem(where, f"{key} names {path}, which is not of the source {row['source_id']}"))
+                what = f"{key} names {cut(path)}, which is not of the source {cut(row['source_id'])}"
+                problems.append(Problem(where, what))
             elif not is_day(day):
-                problems.append(Problem(where, f"{key} names {path}, and {day} is no date"))
+                problems.append(Problem(where, f"{key} names {cut(path)}, and {day} is no date"))
             elif path in seen:
                 fix = "A file is listed once, in files or in superseded."
-                problems.append(Problem(where, f"{key} names {path} again", fix))
+                problems.append(Problem(where, f"{key} names {cut(path)} again", fix))
             seen.add(path)
     return problems
 

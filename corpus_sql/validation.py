@@ -168,11 +168,9 @@ def _sentences(error: ValidationError) -> list[Finding]:
         case "const":
             return [Finding(path, f"is {shown(value)}, not {shown(rule)}", f"Write {shown(rule)}.")]
         case "minLength" | "minItems" | "minProperties":
-            return [
-                Finding(path, "is empty" if not value else f"has {counted(len(value), 'part')}, fewer than {rule}", "")
-            ]
+            return [Finding(path, "is empty" if not value else f"has {_size(value)}, fewer than {rule}", "")]
         case "maxLength" | "maxItems" | "maxProperties":
-            return [Finding(path, f"has {counted(len(value), 'part')}, more than {rule}", "")]
+            return [Finding(path, f"has {_size(value)}, more than {rule}", "")]
         case "minimum":
             return [Finding(path, f"is {shown(value)}, less than {rule}", "")]
         case "exclusiveMinimum":
@@ -182,6 +180,10 @@ def _sentences(error: ValidationError) -> list[Finding]:
         case "exclusiveMaximum":
             return [Finding(path, f"is {shown(value)}, not less than {rule}", "")]
     return [Finding(path, f"is {shown(value)}, which is not allowed here", "")]
+
+
+def _size(value: Any) -> str:
+    return counted(len(value), "character" if isinstance(value, str) else "member")
 
 
 def _kinds(types: Any) -> str:

@@ -143,13 +143,17 @@ BREAKING = {  # keyword: values that break it, some of them for each way it is u
     "exclusiveMinimum": lambda rule: [rule],
     "maximum": lambda rule: [rule + 1],
     "minLength": lambda rule: [""],
+    "maxLength": lambda rule: ["a" * (rule + 1)],
     "minItems": lambda rule: [[]],
     "uniqueItems": lambda rule: [["source_id", "source_id"], ["email", "email"]],
     "required": lambda rule: [{}],
     "additionalProperties": lambda rule: [{"no_such_key": 1}] if rule is False else [],
     "propertyNames": lambda rule: [{"": 1}],
 }
-OUR_WORDS = r"is .+, (not|less than|more than|which is not known).*|is (empty|missing|not .+)|names .+ twice"
+OUR_WORDS = (
+    r"is .+, (not|less than|more than|which is not known).*|is (empty|missing|not .+)|names .+ twice"
+    r"|has \d+ characters, more than \d+"
+)
 NOT_JUDGED = {
     *("$schema", "$id", "$comment", "$ref", "$defs", "title", "description", "default", "examples", "format"),
     *("properties", "patternProperties", "items"),
@@ -227,9 +231,9 @@ def test_a_finding_repeats_no_more_of_a_value_than_a_line():
 
 def test_a_range_that_no_schema_uses_has_a_sentence_too():
     for rule, value, what in (
-        ({"maxLength": 2}, "abc", "has 3 parts, more than 2"),
+        ({"maxLength": 2}, "abc", "has 3 characters, more than 2"),
         ({"exclusiveMaximum": 2}, 2, "is 2, not less than 2"),
-        ({"minItems": 2}, [1], "has 1 part, fewer than 2"),
+        ({"minItems": 2}, [1], "has 1 member, fewer than 2"),
         ({"pattern": "^a+$"}, "b", 'is "b", not of the form ^a+$'),
         ({"multipleOf": 2}, 3, "is 3, which is not allowed here"),
     ):
