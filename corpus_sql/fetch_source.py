@@ -200,7 +200,7 @@ class Job:
         if problems:
             raise ConfigError(problems)
         if refused := ledger.refusals(self.row):
-            raise RefusedError(Problem(recipe.source_id, f"refused: {what}") for what in refused)
+            raise RefusedError(Problem(recipe.source_id, f"refused: {what}", fix) for what, fix in refused)
 
     def _judge_names(self, found: list[Wanted]) -> None:
         if (self.row.reviewer or "").strip():

@@ -250,7 +250,7 @@ def _asked_for(row: Source, text_field: str, id_field: str, format: str) -> list
 
 def _judge(row: Source, inputs: list[Input]) -> None:
     """Refuse what the gate would refuse, and input files whose names the gate will not see any more."""
-    problems = [Problem(row.source_id, f"refused: {what}") for what in ledger.refusals(row)]
+    problems = [Problem(row.source_id, f"refused: {what}", fix) for what, fix in ledger.refusals(row)]
     if not problems and not (row.reviewer or "").strip():
         for one in inputs:
             if words := [word for word in re.split(r"[./_-]", one.name.lower()) if word in ledger.SUSPICIOUS]:

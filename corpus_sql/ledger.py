@@ -140,9 +140,10 @@ def gate(config: Config, *, threads: int = 1, progress: Progress | None = None) 
     return Gate(files, ignored, superseded, sources)
 
 
-def refusals(source: Source) -> list[str]:
-    """Return why a source may not be trained on; an empty list when it may."""
-    return [what for what, _ in _refusals(json.loads(source.to_json()))]
+def refusals(source: Source) -> list[tuple[str, str]]:
+    """Return why a source may not be trained on, each with what to do; an empty list when it may."""
+    found = _refusals(json.loads(source.to_json()))
+    return [(what, fix[2:3].upper() + fix[3:]) for what, fix in found]
 
 
 def write_source(path: Path, source: Source, before: Collection[str] = ()) -> None:

@@ -45,6 +45,16 @@ def problem(expression: str) -> tuple[str, str] | None:
 def _nearest(word: str) -> str:
     if word.startswith(("LicenseRef-", "DocumentRef-")):
         return ""
-    known = {key.lower(): key for key in _licensing().known_symbols if not key.startswith("LicenseRef-")}
-    close = nearest(word.replace(" ", "-"), known, cutoff=0.6)  # CC0 is CC0-1.0
-    return f"Did you mean {known[close]}?" if close and known[close] not in word else ""
+    symbols = _licensing().known_symbols
+    known = {key.lower(): key for key in symbols if not key.startswith("LicenseRef-") and "exception" not in key}
+    word = re.sub(r"(?i)[ _-]licen[cs]e$", "", word)
+    spelled = re.sub(r"[ _]+", "-", word.lower())
+    numbered = re.sub(r"([a-z])-?v?([0-9])", r"\1-\2", spelled)  # GPLv3, BSD3
+    begun = [
+        key for key in known if re.search("[0-9]$", numbered) and re.match(re.escape(numbered) + r"(?![0-9])", key)
+    ]
+    # CC0 is CC0-1.0
+    close = (
+        nearest(spelled, known, cutoff=0.9) or min(begun, key=len, default="") or nearest(spelled, known, cutoff=0.6)
+    )
+    return f"Did you mean {known[close]}?" if close and (known[close] == word or known[close] not in word) else ""

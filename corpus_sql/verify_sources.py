@@ -32,7 +32,7 @@ def sources(build: Opened, say: Say) -> str:
         elif source.license_spdx != license_spdx:
             say.error(f"{source_id}: {n:,} documents under {license_spdx}, the ledger says {source.license_spdx}")
     for source_id in sorted({source_id for source_id, _, _ in found} & set(rows)):
-        for reason in ledger.refusals(rows[source_id]):
+        for reason, _ in ledger.refusals(rows[source_id]):
             say.error(f"{source_id}: {reason}", "What was built from it is not to be trained on.")
     for source_id, file, sha256, size in build.rows(
         "select source_id, file, sha256, bytes from files where status = 'read' order by file"

@@ -389,6 +389,12 @@ def test_wrong_paths_and_formats(folder):
     assert problems(error) == ['import: there is no format "jsnl"\n    Did you mean jsonl?']
 
 
+def test_a_data_class_that_is_misspelt_is_named(folder):
+    with pytest.raises(RefusedError) as error:
+        folder.run("text", folder.file("a.txt", "t"), data_class="pubic")
+    assert problems(error) == ['mine: refused: the data_class "pubic" is unknown\n    Did you mean public?']
+
+
 @pytest.mark.parametrize(
     ("abbreviated", "meant"),
     [("md", "markdown"), ("txt", "text"), ("htm", "html"), ("pq", "parquet"), ("ndjson", "jsonl")],
