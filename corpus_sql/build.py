@@ -352,8 +352,6 @@ def _make(project: Project, gate: ledger.Gate, engine: DuckDB, steps: list[Step]
         _read_earlier(project, engine, by_name[EARLIER], report)
         telling.ran(by_name[EARLIER], report.seconds[EARLIER])
     documents = by_name["read.documents"].rows
-    if not documents and not by_name["read.quarantine"].rows:
-        report.line("the raw files hold no document")
     names = {name for step in steps if step.compiled for name in step.compiled.functions}
     for name in sorted(names):
         if not isinstance(project.udfs[name], StreamUdf):

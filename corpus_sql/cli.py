@@ -233,6 +233,7 @@ def run(
     Example: corpus-sql run corpus.toml --threads 2 --memory 4GB
     """
     from corpus_sql import build, shown
+    from corpus_sql.losses import NOTHING
     from corpus_sql.progress import Report
 
     report = Report(verbose=verbose)
@@ -243,7 +244,7 @@ def run(
         report.line("")
     _print(shown.outcome(outcome, verbose))
     for notice in outcome.told:
-        report.line(f"notice: {notice}")
+        report.line(f"{'warning' if notice.startswith(NOTHING) else 'notice'}: {notice}")
 
 
 @app.command()

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 from corpus_sql.config import Config
 from corpus_sql.engine_duckdb import DuckDB
+from corpus_sql.losses import losses
 from corpus_sql.validation import counted
 
 if TYPE_CHECKING:
@@ -28,6 +29,7 @@ def notices(engine: DuckDB, config: Config, steps: list[Step]) -> list[str]:
         *_thin(engine, config, names),
         *_across(engine, steps),
         *_capped(engine, config, names),
+        *losses(engine, config, steps),
     ]
 
 

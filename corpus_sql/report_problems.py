@@ -6,6 +6,7 @@ import math
 from collections.abc import Iterator
 from typing import Any
 
+from corpus_sql.losses import NOTHING
 from corpus_sql.report_facts import Facts
 from corpus_sql.validation import counted
 
@@ -82,13 +83,17 @@ def _read(facts: Facts) -> Iterator[str]:
 
 def _kept(facts: Facts) -> Iterator[str]:
     kept = facts.manifest["n_docs"]
+    said = " ".join(facts.record.get("notices", []))  # the build itself says some of it
     if not kept:
-        yield "No document was kept."
+        if NOTHING not in said:
+            yield "No document was kept."
         return
     overall = kept / facts.documents
     wanted = facts.config["lang"].get("keep", ["*"]) if "lang" in facts.config["stages"] else ["*"]
     for row in facts.rows["languages"]:
         if row["lang"] == "und" and row["documents"] > 0.05 * facts.documents:
+            if "was not determined (und)" in said:
+                continue
             share = percent(row["documents"], facts.documents)
             yield (
                 f"The language of {counted(row['documents'], 'document')} ({share}) was not determined; "
@@ -106,7 +111,7 @@ def _kept(facts: Facts) -> Iterator[str]:
     for row in facts.rows["sources"]:
         if not row["documents"]:
             yield f"{row['source_id']} gave no document."
-        elif not row["kept"]:
+        elif not row["kept"] and f" {row['source_id']} (" not in said:
             yield f"Of the {counted(row['documents'], 'document')} of {row['source_id']}, none was kept."
 
 

@@ -121,6 +121,8 @@ def manifest(build: Opened, say: Say) -> str:
         say.error(f"n_shards is {stated['n_shards']:,}, but {len(rows):,} shards are listed")
     if stated["n_docs"] != sum(rows):
         say.error(f"n_docs is {stated['n_docs']:,}, but the shards' rows add up to {sum(rows):,}")
+    if not stated["n_docs"]:
+        say.notice("nothing was kept: the build holds no document")
     return f"{stated['n_docs']:,} documents, {stated['n_shards']:,} shards"
 
 
