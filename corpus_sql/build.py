@@ -15,7 +15,18 @@ from typing import Any
 
 import pyarrow as pa
 
-from corpus_sql import earlier, kernel_cache, ledger, limits, model_files, noticing, parts, publish, raw, resources
+from corpus_sql import (
+    earlier,
+    kernel_cache,
+    ledger,
+    limits,
+    model_files,
+    noticing,
+    parts,
+    protected,
+    publish,
+    raw,
+)
 from corpus_sql.compile import Compiled, Compiler, build_order, fingerprint
 from corpus_sql.config import Config
 from corpus_sql.engine_duckdb import LEAST_MEMORY, DamagedWorkFile, DuckDB
@@ -26,7 +37,6 @@ from corpus_sql.model import BUILDS, EARLIER, READ
 from corpus_sql.parts import NEW, leaves
 from corpus_sql.progress import Report
 from corpus_sql.project import BUILT_IN, Project, code_hash, open_project
-from corpus_sql.protected import protected_items
 from corpus_sql.publish import EXPORTS, Written, finish, write_folder
 from corpus_sql.validation import choice, nearest, size_bytes
 
@@ -209,8 +219,8 @@ def settings(config: Config) -> tuple[dict[str, Any], list[str]]:
     notices = [description] if key == "script" else []
     if "decontaminate" in config.stages:
         files, table = config.protected_files(), config.values["decontaminate"]
-        found["protected_key"] = resources.add(files)
-        items = protected_items(files, table["ngram"], table["min_tokens"])
+        found["protected_key"] = protected.register(files)
+        items = protected.protected_items(files, table["ngram"], table["min_tokens"])
         if short := [item.id for item in items if item.status == "unprotected"]:
             notices.append(
                 f"{len(short)} of {len(items)} protected items have fewer than {table['min_tokens']} tokens "

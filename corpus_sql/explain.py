@@ -21,7 +21,7 @@ from corpus_sql.project import Project
 
 TABLES = (
     *("decisions", "documents", "rejected", "quarantine", "reconciliation"),
-    *("files", "pairs", "parents", "expansions", "pii"),
+    *("files", "pairs", "parents", "expansions", "pii", "contamination"),
 )
 COPIES = ("exact_duplicate", "near_duplicate")  # reasons whose witness is the document in whose stead one is dropped
 RELATIVES = 5  # members of a group, and children, that a story names
@@ -140,7 +140,7 @@ class Story:
     witnesses: list[
         dict[str, Any]
     ]  # the dropped ones that it points at, one after the other: id, stage, reason, witness
-    contaminated: dict[str, Any] | None
+    contamination: list[dict[str, Any]]  # what it shares with each protected item, the first in its text first
     redactions: list[dict[str, Any]]
     parents: list[dict[str, Any]]  # named, parent (an id, or None) and status of each parent that the document names
     children: list[str]  # the first documents that name this one as their parent
@@ -169,9 +169,6 @@ def why(folder: Path, id: str) -> Story:
         if last.get("reason") in COPIES and last.get("witness"):
             kind = "near" if last["reason"] == "near_duplicate" else "exact"
             path = _path(rows("select a, b, kind, jaccard from pairs where kind = ?", kind), id, last["witness"])
-        contaminated = None
-        if last.get("reason") == "contaminated":
-            contaminated = (rows("from measures.decontaminate where id = ?", id) or [None])[0]
         return Story(
             id=id,
             document=documents[0] if documents else None,
@@ -179,7 +176,7 @@ def why(folder: Path, id: str) -> Story:
             decisions=decisions,
             path=path,
             witnesses=_dropped_witnesses(rows, last),
-            contaminated=contaminated,
+            contamination=rows("select * exclude (id) from contamination where id = ? order by start_char, item", id),
             redactions=rows("select kind, start_char, end_char from pii where id = ? order by start_char", id),
             **_relatives(rows, id),
         )

@@ -10,6 +10,7 @@ from pathlib import Path
 import numpy as np
 import pyarrow as pa
 
+from corpus_sql import resources
 from corpus_sql.errors import ConfigError, DataError, Problem
 from corpus_sql.tokens import hashes
 
@@ -24,7 +25,7 @@ class ProtectedItem:
     looked for) or "unprotected" (fewer than min_tokens: not looked for, it would hit by chance).
     """
 
-    id: str
+    id: str  # <set>:<the file's own id>, see set_names
     text: str
     file: Path
     line: int  # from 1
@@ -32,20 +33,49 @@ class ProtectedItem:
     status: str
 
 
+def set_names(paths: Sequence[Path]) -> list[str]:
+    """Return what each file's set is called: its stem, and before it the folders that tell it from others of that stem.
+
+    mmlu/test.jsonl and gsm8k/test.jsonl are mmlu/test and gsm8k/test; arc.jsonl beside them is arc. Raises ConfigError
+    where two files of one folder have one stem.
+    """
+    wholes = [(*path.parent.parts, path.stem) for path in paths]
+    if twice := next((a for a, whole in zip(paths, wholes, strict=True) if wholes.count(whole) > 1), None):
+        same = " and ".join(str(path) for path in paths if (path.parent, path.stem) == (twice.parent, twice.stem))
+        fix = "A rejection points at <stem>:<id>: give one of the files another name."
+        raise ConfigError(Problem("[decontaminate] protected", f"{same} would both be the set {twice.stem}", fix))
+    names = []
+    for own in wholes:
+        n = 1
+        while sum(whole[-n:] == own[-n:] for whole in wholes) > 1:
+            n += 1
+        names.append("/".join(own[-n:]))
+    return names
+
+
+def register(paths: Sequence[Path]) -> str:
+    """Register the files of the protected sets for the UDF that looks for them; return their key."""
+    return resources.add(paths, set_names(paths))
+
+
 def protected_items(paths: Sequence[Path], ngram: int, min_tokens: int) -> list[ProtectedItem]:
     """Read the items of JSON Lines files, in the order of files and lines.
 
     Blank lines and a byte order mark at the start are skipped. Raises DataError with every line that is no item and
-    every id that occurs twice in all files together; ConfigError if there is no item at all.
+    every id that occurs twice in one file; ConfigError if there is no item at all, or two sets have one name.
     """
     problems: list[Problem] = []
-    rows = [row for path in paths for row in _read(path, problems)]
+    rows = [
+        (path, line, f"{name}:{id}", text)
+        for path, name in zip(paths, set_names(paths), strict=True)
+        for path, line, id, text in _read(path, problems)
+    ]
     first: dict[str, str] = {}
     for path, line, id, _ in rows:
         where = f"{path}:{line}"
         if id in first:
-            fix = "An id is what a rejection points at: make it unique over all protected files."
-            problems.append(Problem(where, f"the id {id!r} is already at {first[id]}", fix))
+            fix = "A rejection points at it: make each id of a file unique."
+            problems.append(Problem(where, f"the item {id!r} is already at {first[id]}", fix))
         first.setdefault(id, where)
     if problems:
         raise DataError(problems)

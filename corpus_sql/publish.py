@@ -27,8 +27,8 @@ from corpus_sql import (
     model_files,
     noticing,
     parts,
+    protected,
     report_queries,
-    resources,
     shards,
     spool,
 )
@@ -56,6 +56,7 @@ EXPORTS = {
     "parents": "id, named",
     "expansions": "parent, start_char, child",
     "pii": "id, start_char",
+    "contamination": "id, start_char, item",
 }
 # those with long texts are put into the order of their ids by a spool; each with its ids, places and sizes
 LONG = {"documents": spool.DOCUMENTS, "rejected": spool.DOCUMENTS, "quarantine": spool.QUARANTINE}
@@ -318,7 +319,7 @@ def _model_files(config: Config) -> dict[str, str]:
         )[0]
     }
     if "decontaminate" in config.stages:
-        found["decontaminate.protected"] = resources.add(config.protected_files())
+        found["decontaminate.protected"] = protected.register(config.protected_files())
     return found
 
 

@@ -8,6 +8,7 @@ from corpus_sql import charts
 from corpus_sql.report_facts import Facts, Rows
 from corpus_sql.report_parts import MOST, Chart, Section, Table, cut, shift, size_of
 from corpus_sql.report_problems import not_run, percent, targets
+from corpus_sql.shown import plain
 
 
 def _before_after(name: str, rows: Rows, key: str) -> tuple[Table, list[Chart]]:
@@ -137,6 +138,29 @@ def duplicates(facts: Facts) -> Section:
         [] if tables else ["No relation was found."],
         charts=drawn,
         tables=tables,
+    )
+
+
+def contamination(facts: Facts) -> Section:
+    """The protected items and n-grams that dropped most documents."""
+    name, title = "contamination", "Evaluation data"
+    if "decontaminate" not in facts.config["stages"]:
+        return Section(name, title, ["The stage decontaminate is not in the build; nothing was looked for."])
+    items = [
+        (row["item"], row["documents"], row["most"], row["n_ngrams"], percent(row["largest_share"], 1))
+        for row in facts.rows["items"]
+    ]
+    ngrams = [(plain(row["ngram"], keep=""), row["item"], row["documents"]) for row in facts.rows["ngrams"]]
+    if not items:
+        return Section(name, title, ["No document was dropped for what it shares with a protected item."])
+    return Section(
+        name,
+        title,
+        ["Of documents dropped by decontaminate. N-grams are words of protected sets: share them as you would those."],
+        tables=[
+            Table(("item", "documents", "most n-grams shared", "of", "largest share"), items),
+            Table(("n-gram", "item", "documents"), ngrams, left=2, caption="The first that each document shares."),
+        ],
     )
 
 

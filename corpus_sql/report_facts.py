@@ -72,7 +72,8 @@ class Facts:
 
 _QUERIES = (
     "funnel", "sources", "source_stages", "reasons", "languages", "licences", "splits", "split_coverage", "crossing",
-    "clusters", "largest", "survivors", "jaccard", "pii", "pii_languages", "lengths", "samples", "quarantine", "files",
+    "clusters", "largest", "survivors", "items", "ngrams", "jaccard", "pii", "pii_languages", "lengths", "samples",
+    "quarantine", "files",
 )  # fmt: skip
 
 

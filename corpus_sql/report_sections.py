@@ -24,6 +24,7 @@ def sections(facts: Facts) -> list[Section]:
         report_contents.languages(facts),
         report_contents.licences(facts),
         report_contents.duplicates(facts),
+        report_contents.contamination(facts),
         report_contents.pii(facts),
         report_contents.splits(facts),
         report_contents.tokens(facts),

@@ -20,15 +20,21 @@ def sha256_file(path: Path) -> str:
         return hashlib.file_digest(file, "sha256").hexdigest()
 
 
-def add(paths: Sequence[Path]) -> str:
-    """Register one file or an ordered set of files; return the key.
-
-    The key of one file is its SHA-256; of several, the SHA-256 over their SHA-256s in the order given.
-    """
-    digests = [sha256_file(path) for path in paths]
-    key = digests[0] if len(digests) == 1 else hashlib.sha256("\n".join(digests).encode()).hexdigest()
+def add(paths: Sequence[Path], names: Sequence[str] = ()) -> str:
+    """Register one file, or an ordered set of files that a UDF tells apart by their names; return the key."""
+    key = key_of(paths, names)
     _paths[key] = tuple(paths)
     return key
+
+
+def key_of(paths: Sequence[Path], names: Sequence[str] = ()) -> str:
+    """Return the SHA-256 of one file, or with names the SHA-256 over a line `<SHA-256>  <name>` for each."""
+    digests = [sha256_file(path) for path in paths]
+    if not names:
+        (digest,) = digests
+        return digest
+    lines = [f"{digest}  {name}\n" for digest, name in zip(digests, names, strict=True)]
+    return hashlib.sha256("".join(lines).encode()).hexdigest()
 
 
 def paths(key: str) -> tuple[Path, ...]:

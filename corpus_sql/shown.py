@@ -30,6 +30,7 @@ _ACTING = re.compile(
 
 
 _LANGUAGES = 10  # lines of the table at the end of a run
+ITEMS = 5  # protected items that a story names
 
 
 def plain(text: str, keep: str = "\n\t") -> str:
@@ -178,11 +179,7 @@ def _story(found: Story) -> Iterator[str]:
         yield f"  {step['from']} - {step['to']}: {jaccard}"
     yield from _stead(found)
     yield from _relatives(found)
-    if found.contaminated:
-        ngram = found.contaminated.get("ngram")  # not there when rejected texts are not kept
-        yield f"  shares with {found.contaminated['item']}: {'an n-gram' if ngram is None else repr(ngram)}"
-        if len(found.contaminated.get("items") or []) > 1:
-            yield f"  and with {', '.join(i for i in found.contaminated['items'] if i != found.contaminated['item'])}"
+    yield from _shared(found)
     if found.quarantined:
         yield f"  {line['detail']}"
         if line["raw"] is not None:
@@ -201,6 +198,19 @@ def _stead(found: Story) -> Iterator[str]:
     if found.witnesses:
         survivor = found.document["survivor"]
         yield "  no copy is in the corpus" if survivor is None else f"  in the corpus in its stead: {survivor}"
+
+
+def _shared(found: Story) -> Iterator[str]:
+    """What a document has in common with protected items: how much, the first n-gram of it, and where that stands."""
+    for one in found.contamination[:ITEMS]:
+        yield f"  shares {one['n_shared']:,} of {one['n_ngrams']:,} n-grams with {one['item']}, the first of them at"
+        ngram = "" if one["ngram"] is None else f": {one['ngram']!r}"  # none where rejected texts are not kept
+        yield (
+            f"    characters {one['start_char']:,} to {one['end_char']:,}, in the item {one['item_start_char']:,} to "
+            f"{one['item_end_char']:,}{ngram}"
+        )
+    if len(found.contamination) > ITEMS:
+        yield f"  and some with {len(found.contamination) - ITEMS:,} more; the table contamination lists them"
 
 
 def _relatives(found: Story) -> Iterator[str]:
@@ -256,7 +266,7 @@ def story_dict(found: Story) -> dict[str, Any]:
         "decisions": found.decisions,
         "path": found.path,
         "witnesses": found.witnesses,
-        "contaminated": found.contaminated,
+        "contamination": found.contamination,
         "redactions": found.redactions,
         "parents": found.parents,
         "children": {"n": found.n_children, "first": found.children},

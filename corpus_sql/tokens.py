@@ -20,6 +20,7 @@ import functools
 import re
 import unicodedata
 from collections.abc import Iterator
+from itertools import pairwise
 from typing import NamedTuple
 
 import numpy as np
@@ -179,13 +180,15 @@ def _seconds() -> set[int]:
 
 
 @njit(nogil=True, cache=True)
-def _tokenise(data, offsets, valid, classes, heads, tails, index, sequences, out, starts, ends, hard):
+def _tokenise(data, offsets, valid, classes, heads, tails, index, sequences, out, places, starts, ends, hard):
     """Write the hash of each token of each text to out; return how many.
 
-    The tokens of text i are out[starts[i]:ends[i]]. hard[i] is set, and the text has none, where only the whole string
-    can be normalised.
+    The tokens of text i are out[starts[i]:ends[i]]. places, unless it has no rows, gets the first code point of each in
+    its text, and the one behind its last; a code point that makes several tokens is in all of them. hard[i] is set, and
+    the text has none, where only the whole string can be normalised.
     """
     n = 0
+    located = len(places) > 0
     for i in range(len(valid)):
         starts[i] = n
         ends[i] = n
@@ -194,8 +197,10 @@ def _tokenise(data, offsets, valid, classes, heads, tails, index, sequences, out
         p, stop = offsets[i], offsets[i + 1]
         state = 0
         previous = 0
+        at, begin, end = np.int64(-1), np.int64(0), np.int64(0)  # code points
         h = np.uint64(SEED)
         while p < stop:
+            at += 1
             code = np.int64(data[p])
             if code < 0x80:
                 p += 1
@@ -233,12 +238,17 @@ def _tokenise(data, offsets, valid, classes, heads, tails, index, sequences, out
                         h ^= h >> np.uint64(33)
                         h *= np.uint64(0xC4CEB9FE1A85EC53)
                         out[n] = h ^ (h >> np.uint64(33))
+                        if located:
+                            places[n, 0], places[n, 1] = begin, end
                         n += 1
                     h = np.uint64(SEED)
                     state = kind
+                    begin = at
                 elif state == 0:
                     state = 1
+                    begin = at
                 if kind:
+                    end = at + 1
                     h = (h ^ np.uint64(code)) * np.uint64(PRIME)
         if hard[i]:
             n = starts[i]
@@ -249,6 +259,8 @@ def _tokenise(data, offsets, valid, classes, heads, tails, index, sequences, out
             h ^= h >> np.uint64(33)
             h *= np.uint64(0xC4CEB9FE1A85EC53)
             out[n] = h ^ (h >> np.uint64(33))
+            if located:
+                places[n, 0], places[n, 1] = begin, end
             n += 1
         ends[i] = n
     return n
@@ -278,25 +290,46 @@ def hashes(texts: pa.Array) -> Iterator[Hashes]:
         first = last
 
 
+def located(text: str) -> np.ndarray:
+    """Return the place of each token of `hashes` in the text as it is, int32[n, 2].
+
+    It is the first code point and the one behind the last. One that makes several tokens (U+3316) is the place of each.
+    """
+    data = utf8_buffers(pa.array([text], pa.large_string()))
+    *_, hard, places = _run(*data, tables().classes, tables(), locate=True)
+    if not hard[0]:
+        return places
+    # a piece begins where normalisation cannot reach back, so the pieces normalised are the text normalised
+    heads = tables().heads
+    cuts = [i for i, c in enumerate(text) if i == 0 or not heads[ord(c)]]
+    pieces = [(start, end, len(normalise(text[start:end]))) for start, end in pairwise([*cuts, len(text)])]
+    first = np.repeat([start for start, _, _ in pieces], [n for *_, n in pieces])
+    behind = np.repeat([end for _, end, _ in pieces], [n for *_, n in pieces])
+    data = utf8_buffers(pa.array([normalise(text)], pa.large_string()))
+    *_, places = _run(*data, tables().kinds, tables(), locate=True)
+    return np.stack([first[places[:, 0]], behind[places[:, 1] - 1]], axis=1).astype(np.int32)
+
+
 def _hash_chunk(data: np.ndarray, offsets: np.ndarray, valid: np.ndarray) -> tuple[np.ndarray, ...]:
     table = tables()
-    found, starts, ends, hard = _run(data, offsets, valid, table.classes, table)
+    found, starts, ends, hard, _ = _run(data, offsets, valid, table.classes, table)
     rows = np.flatnonzero(hard)
     if len(rows):
         texts = [normalise(data[offsets[i] : offsets[i + 1]].tobytes().decode()).encode() for i in rows]
         more = utf8_buffers(pa.array(texts, pa.large_binary()))
-        plain, plain_starts, plain_ends, _ = _run(*more, table.kinds, table)
+        plain, plain_starts, plain_ends, *_ = _run(*more, table.kinds, table)
         starts[rows], ends[rows] = plain_starts + len(found), plain_ends + len(found)
         found = np.concatenate([found, plain])
     return found, starts, ends, valid
 
 
-def _run(data, offsets, valid, classes, table: Tables) -> tuple[np.ndarray, ...]:
+def _run(data, offsets, valid, classes, table: Tables, locate: bool = False) -> tuple[np.ndarray, ...]:
     n = len(valid)
     data, offsets, valid = data.view(), offsets.copy(), valid.copy()
     data.flags.writeable = False  # as Arrow gives it: a writeable one would compile the kernel a second time
     out = np.empty(int(offsets[-1] - offsets[0]) * TOKENS_PER_BYTE + 1, np.uint64)
     starts, ends, hard = np.zeros(n, np.int64), np.zeros(n, np.int64), np.zeros(n, np.bool_)
+    places = np.empty((len(out) if locate else 0, 2), np.int32)
     looked_up = classes, table.heads, table.tails, table.index, table.sequences
-    count = _tokenise(data, offsets, valid, *looked_up, out, starts, ends, hard)
-    return out[:count], starts, ends, hard
+    count = _tokenise(data, offsets, valid, *looked_up, out, places, starts, ends, hard)
+    return out[:count], starts, ends, hard, places[:count]

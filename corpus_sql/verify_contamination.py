@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import hashlib
 import json
 from pathlib import Path, PurePath
 
+from corpus_sql import resources
 from corpus_sql.findings import Say, Unchecked
 from corpus_sql.opened import Opened
-from corpus_sql.resources import sha256_file
+from corpus_sql.protected import set_names
 from corpus_sql.tokens import tokens
 from corpus_sql.verify_sources import over_sample
 
@@ -32,7 +32,9 @@ def contamination(build: Opened, say: Say) -> str:
         raise Unchecked(f"the protected files are not here: {', '.join(table['protected'])}")
     grams, n_items = _grams(files, table["ngram"], table["min_tokens"])
     lengths = sorted({len(gram) for gram in grams})
-    same = _key(files) in (build.audit / "compiled" / "measures" / "decontaminate.sql").read_text("utf-8")
+    same = resources.key_of(files, set_names(files)) in (
+        build.audit / "compiled" / "decontaminate" / "scanned.sql"
+    ).read_text("utf-8")
     redacted = {id for (id,) in build.rows("select id from shards where pii_redactions > 0")}
     hits: dict[str, str] = {}
 
@@ -97,16 +99,11 @@ def protected_files(build: Opened) -> list[Path]:
     return []
 
 
-def _key(files: list[Path]) -> str:
-    digests = [sha256_file(path) for path in files]
-    return digests[0] if len(digests) == 1 else hashlib.sha256("\n".join(digests).encode()).hexdigest()
-
-
 def _grams(files: list[Path], ngram: int, least: int) -> tuple[dict[tuple[str, ...], str], int]:
     """Return n-gram -> the item it is of; items shorter than an n-gram count whole, from `least` tokens on."""
     grams: dict[tuple[str, ...], str] = {}
     n_items = 0
-    for path in files:
+    for path, name in zip(files, set_names(files), strict=True):
         for line in path.read_bytes().removeprefix(b"\xef\xbb\xbf").split(b"\n"):
             if not line.strip():
                 continue
@@ -116,5 +113,5 @@ def _grams(files: list[Path], ngram: int, least: int) -> tuple[dict[tuple[str, .
             if len(found) >= min(ngram, least):
                 length = min(ngram, len(found))
                 for i in range(len(found) - length + 1):
-                    grams.setdefault(tuple(found[i : i + length]), item["id"])
+                    grams.setdefault(tuple(found[i : i + length]), f"{name}:{item['id']}")
     return grams, n_items

@@ -54,7 +54,7 @@ CHECKS: tuple[tuple[str, str, Callable[[Opened, Say], str], tuple[str, ...]], ..
         "sources",
         "contamination",
         verify_contamination.contamination,
-        (*_TABLES, "_audit/compiled/measures/decontaminate.sql"),
+        (*_TABLES, "_audit/compiled/decontaminate/scanned.sql"),
     ),
     ("sources", "personal data", verify_sources.personal_data, _TABLES),
     ("training", "reads", packed, ()),

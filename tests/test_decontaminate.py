@@ -12,11 +12,10 @@ import pyarrow as pa
 import pytest
 from conftest import Corpus, shared
 
-from corpus_sql import resources
 from corpus_sql.errors import ConfigError, DataError
 from corpus_sql.explain import open_build
 from corpus_sql.project import load_udf_file
-from corpus_sql.protected import FIX, protected_items
+from corpus_sql.protected import FIX, protected_items, register
 from corpus_sql.tokens import tokens
 
 udfs = load_udf_file(Path(__file__).parents[1] / "udfs" / "ngrams.py")
@@ -58,28 +57,57 @@ def items_file(folder: Path, items: dict[str, str] = ITEMS) -> Path:
 def contaminated(texts: list[str | None], files: list[Path], ngram: int = 13, min_tokens: int = 8) -> list[dict | None]:
     n = len(texts)
     numbers = (pa.array([value] * n, pa.int32()) for value in (ngram, min_tokens))
-    return udfs.ngrams_contaminated(
-        pa.array(texts, pa.string()), pa.array([resources.add(files)] * n), *numbers
-    ).to_pylist()
+    return udfs.ngrams_contaminated(pa.array(texts, pa.string()), pa.array([register(files)] * n), *numbers).to_pylist()
+
+
+def items_of(found: list[dict] | None) -> list[str] | None:
+    """The ids of the items, in byte order, of the set items."""
+    return found and sorted(hit["item"].removeprefix("items:") for hit in found)
 
 
 @pytest.mark.parametrize(("text", "items"), DOCUMENTS.values(), ids=DOCUMENTS)
 def test_which_documents_are_contaminated(text: str, items: list[str] | None, tmp_path: Path) -> None:
     (found,) = contaminated([text], [items_file(tmp_path)])
-    assert (found and found["items"]) == items
+    assert items_of(found) == items
 
 
 def test_the_evidence_is_the_first_ngram_in_the_text(tmp_path: Path) -> None:
     text = BEFORE + SHORT + ". " + HARBOUR
     (found,) = contaminated([text], [items_file(tmp_path)])
-    ngram = "who painted the ceiling of the little chapel"
-    assert found == {"item": "q-short", "ngram": ngram, "items": ["q-harbour", "q-short"]}
+    assert [(hit["item"], hit["ngram"]) for hit in found] == [
+        ("items:q-short", "who painted the ceiling of the little chapel"),
+        ("items:q-harbour", " ".join(tokens(HARBOUR)[:13])),
+    ]
+
+
+# name: a text, its item, n-grams of five; shared, of; what stands there in the text and in the item
+EVIDENCE = {
+    "the whole item": ("So: a b c d e f g!", "a b c d e f g", 3, 3, "a b c d e", "a b c d e"),
+    "a part of it, which ends it": ("c d e f g", "a b c d e f g", 1, 3, "c d e f g", "c d e f g"),
+    "an n-gram twice counts once": ("a b c d e, a b c d e", "a b c d e x a b c d e", 1, 6, "a b c d e", "a b c d e"),
+    "two parts": ("b c d e f 1 k l m n o", "a b c d e f g h i j k l m n o", 2, 11, "b c d e f", "b c d e f"),
+    "case and punctuation": ("«A, B; C… D»\n\ne f", "a b c d e f", 2, 2, "A, B; C… D»\n\ne", "a b c d e"),
+    "code points of two and four bytes before": ("é𝄞 字: a b c d e", "a b c d e", 1, 1, "a b c d e", "a b c d e"),
+    "Chinese": ("他说：春夏秋冬年。", "春、夏、秋、冬、年", 1, 1, "春夏秋冬年", "春、夏、秋、冬、年"),
+    "one code point that is several tokens": ("㌖ a b c", "キロメートル a b c", 5, 5, "㌖", "キロメート"),
+    "marks in another order": ("x a\u0323\u0307 b c d e", "a\u0307\u0323 b c d e", 1, 1, "a\u0323\u0307 b c d e",
+                               "a\u0307\u0323 b c d e"),
+    "conjoining jamo": ("\u1112\u1161\u11ab b c d e", "한 b c d e", 1, 1, "\u1112\u1161\u11ab b c d e", "한 b c d e"),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize(("text", "item", "n_shared", "n_ngrams", "there", "in_item"), EVIDENCE.values(), ids=EVIDENCE)
+def test_how_much_is_shared_and_where_it_stands(text, item, n_shared, n_ngrams, there, in_item, tmp_path: Path) -> None:
+    ((hit,),) = contaminated([text], [items_file(tmp_path, {"q": item})], ngram=5, min_tokens=5)
+    assert (hit["n_shared"], hit["n_ngrams"]) == (n_shared, n_ngrams)
+    assert text[hit["start_char"] : hit["end_char"]] == there
+    assert item[hit["item_start_char"] : hit["item_end_char"]] == in_item
 
 
 def test_of_items_with_the_same_ngram_the_smallest_id_is_named(tmp_path: Path) -> None:
     items = {"b:2": HARBOUR, "b:10": "Tell me: " + HARBOUR, "c": HARBOUR + "?"}
     (found,) = contaminated([HARBOUR], [items_file(tmp_path, items)])
-    assert found == {"item": "b:10", "ngram": " ".join(tokens(HARBOUR)[:13]), "items": ["b:10", "b:2", "c"]}
+    assert [hit["item"] for hit in found] == ["items:b:10", "items:b:2", "items:c"]
 
 
 def test_a_document_is_judged_the_same_in_any_company(tmp_path: Path) -> None:
@@ -108,7 +136,7 @@ def test_any_text_is_judged_as_sets_of_ngrams_would(tmp_path: Path) -> None:
             own = tokens(text)
             if grams & {tuple(own[i : i + length]) for i in range(len(own) - length + 1)}:
                 expected.append(id)
-        assert (row["items"] if row else []) == sorted(expected)
+        assert (items_of(row) or []) == sorted(expected)
 
 
 def test_a_set_of_nothing_but_short_items_hits_nothing(tmp_path: Path) -> None:
@@ -118,10 +146,10 @@ def test_a_set_of_nothing_but_short_items_hits_nothing(tmp_path: Path) -> None:
 def test_how_each_item_is_protected(tmp_path: Path) -> None:
     found = protected_items([items_file(tmp_path)], 13, 8)
     assert [(item.id, item.n_tokens, item.status, item.line) for item in found] == [
-        ("q-harbour", 17, "ngram", 1),
-        ("q-short", 8, "whole", 2),
-        ("q-tiny", 4, "unprotected", 3),
-        ("q-chinese", 22, "ngram", 4),
+        ("items:q-harbour", 17, "ngram", 1),
+        ("items:q-short", 8, "whole", 2),
+        ("items:q-tiny", 4, "unprotected", 3),
+        ("items:q-chinese", 22, "ngram", 4),
     ]
 
 
@@ -129,13 +157,13 @@ def test_a_byte_order_mark_blank_lines_and_windows_line_ends_are_no_fault(tmp_pa
     path = tmp_path / "items.jsonl"
     path.write_bytes(b'\xef\xbb\xbf{"id": "a", "text": "one"}\r\n\r\n \t\n{"id": "b", "text": "two\\nthree"}')
     assert [(item.id, item.text, item.line) for item in protected_items([path], 13, 8)] == [
-        ("a", "one", 1),
-        ("b", "two\nthree", 4),
+        ("items:a", "one", 1),
+        ("items:b", "two\nthree", 4),
     ]
 
 
 def test_all_that_is_wrong_with_the_files_is_said_at_once(tmp_path: Path) -> None:
-    path, other = tmp_path / "items.jsonl", write(tmp_path / "other.jsonl", [{"id": "a", "text": "again"}])
+    path = tmp_path / "items.jsonl"
     lines = [
         b'{"id": "a", "text": "fine"}',
         b'{"id": "b"}',
@@ -147,10 +175,11 @@ def test_all_that_is_wrong_with_the_files_is_said_at_once(tmp_path: Path) -> Non
         b'{"id": "f", "text": "\xff"}',
         b'{"id": "g", "text": "one", "text": "two"}',
         b'{"id": "h", "text": "\\ud800"}',
+        b'{"id": "a", "text": "again"}',
     ]
     path.write_bytes(b"\n".join(lines))
     with pytest.raises(DataError) as error:
-        protected_items([path, other], 13, 8)
+        protected_items([path], 13, 8)
     said = [
         (2, "'text' is missing"),
         (3, "'id' is missing"),
@@ -163,9 +192,41 @@ def test_all_that_is_wrong_with_the_files_is_said_at_once(tmp_path: Path) -> Non
         (10, "'text' holds a lone surrogate, which is no text"),
     ]
     expected = "".join(f"{path}:{line}: {what}\n    {FIX}\n" for line, what in said)
-    expected += f"{other}:1: the id 'a' is already at {path}:1\n"
-    expected += "    An id is what a rejection points at: make it unique over all protected files."
+    expected += f"{path}:11: the item 'items:a' is already at {path}:1\n"
+    expected += "    A rejection points at it: make each id of a file unique."
     assert str(error.value) == expected
+
+
+SETS = {
+    "two sets that count from 0": (["eval/arc.jsonl", "eval/boolq.jsonl"], ["arc", "boolq"]),
+    "one stem in two folders": (
+        ["gsm8k/test.jsonl", "mmlu/test.jsonl", "arc.jsonl"],
+        ["gsm8k/test", "mmlu/test", "arc"],
+    ),
+    "and in folders of one name": (["a/en/test.jsonl", "b/en/test.jsonl"], ["a/en/test", "b/en/test"]),
+    "one beside the folder of the other": (["test.jsonl", "sub/test.jsonl"], ["eval/test", "sub/test"]),
+}
+
+
+@pytest.mark.parametrize(("files", "names"), SETS.values(), ids=SETS)
+def test_items_are_named_by_their_set(files: list[str], names: list[str], tmp_path: Path) -> None:
+    paths = [tmp_path / "eval" / file for file in files]
+    for n, path in enumerate(paths):
+        path.parent.mkdir(parents=True, exist_ok=True)
+        write(path, [{"id": "0", "text": f"{HARBOUR} {n}"}])
+    assert [item.id for item in protected_items(paths, 13, 8)] == [f"{name}:0" for name in names]
+    (found,) = contaminated([f"{HARBOUR} 1"], paths)
+    assert sorted(hit["item"] for hit in found) == sorted(f"{name}:0" for name in names)
+
+
+def test_two_files_of_one_folder_and_stem_are_refused(tmp_path: Path) -> None:
+    paths = [write(tmp_path / name, [{"id": "0", "text": HARBOUR}]) for name in ("arc.json", "arc.jsonl")]
+    with pytest.raises(ConfigError) as error:
+        protected_items(paths, 13, 8)
+    assert str(error.value) == (
+        f"[decontaminate] protected: {paths[0]} and {paths[1]} would both be the set arc\n"
+        "    A rejection points at <stem>:<id>: give one of the files another name."
+    )
 
 
 def test_a_set_without_items_is_an_error(tmp_path: Path) -> None:
@@ -184,7 +245,7 @@ def test_the_stage_points_at_the_item(corpus: Corpus) -> None:
         rows = connection.execute(
             "select id, reason, witness from decisions where stage = 'decontaminate' order by id"
         ).fetchall()
-    assert rows == [("s:0", "contaminated", "q-harbour"), ("s:1", None, None)]
+    assert rows == [("s:0", "contaminated", "items:q-harbour"), ("s:1", None, None)]
 
 
 @pytest.mark.parametrize("ngram", [13, 8])
@@ -193,7 +254,7 @@ def test_the_shared_cases(ngram: int, tmp_path: Path) -> None:
     documents = [json.loads(line) for line in (folder / "docs.jsonl").read_text("utf-8").split("\n") if line]
     found = contaminated([d["text"] for d in documents], sorted((folder / "protected").glob("*.jsonl")), ngram)
     rows = [
-        {"id": d["id"], "contaminated": row is not None, "items": row["items"] if row else []}
+        {"id": d["id"], "contaminated": row is not None, "items": [h["item"].split(":", 1)[1] for h in row or ()]}
         for d, row in zip(documents, found, strict=True)
     ]
     result = write(tmp_path / "result.jsonl", rows)

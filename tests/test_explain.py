@@ -112,10 +112,14 @@ def test_a_near_duplicate_and_the_way_to_the_one_that_stays(built: Corpus):
 
 
 def test_a_contaminated_document(built: Corpus):
-    assert story(built, "s:6")[-3:] == [
-        "  decontaminate  reject      contaminated  -> lighthouse-1",
-        "  shares with lighthouse-1: 'which of the seven lighthouses on the northern coast was the last one'",
-        "  and with lighthouse-2",
+    start = LINES[6].index(made_corpus.PROTECTED)
+    gram = "'which of the seven lighthouses on the northern coast was the last one'"
+    assert story(built, "s:6")[-5:] == [
+        "  decontaminate  reject      contaminated  -> items:lighthouse-1",
+        "  shares 10 of 10 n-grams with items:lighthouse-1, the first of them at",
+        f"    characters {start} to {start + 69}, in the item 0 to 69: {gram}",
+        "  shares 10 of 12 n-grams with items:lighthouse-2, the first of them at",
+        f"    characters {start} to {start + 69}, in the item 0 to 69: {gram}",
     ]
 
 
@@ -124,7 +128,7 @@ def test_a_contaminated_document_where_no_rejected_text_is_kept(corpus: Corpus):
     (corpus.folder / "eval" / "items.jsonl").write_text(json.dumps({"id": "item", "text": made_corpus.PROTECTED}))
     corpus.source("s", [made_corpus.PROTECTED])
     corpus.run('stages = ["decontaminate"]\nkeep_rejected_text = false\n[decontaminate]\nprotected = ["eval/*"]')
-    assert story(corpus, "s:0")[-1] == "  shares with item: an n-gram"
+    assert story(corpus, "s:0")[-1] == "    characters 0 to 69, in the item 0 to 69"
 
 
 def test_relatives(built: Corpus):
@@ -193,7 +197,7 @@ def test_the_story_as_json(built: Corpus, k: int):
     told = shown.story_dict(explain.why(built.version, f"s:{k}"))
     read = json.loads(json.dumps(told, ensure_ascii=False, default=str, allow_nan=False))
     assert read == told
-    keys = "id document quarantined decisions path witnesses contaminated redactions parents children members"
+    keys = "id document quarantined decisions path witnesses contamination redactions parents children members"
     assert list(told) == keys.split()
     assert [one["stage"] for one in told["decisions"]][0] == "read"
     assert (told["document"] is None) == (k == 7)

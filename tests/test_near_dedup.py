@@ -337,7 +337,7 @@ def test_copies_without_a_survivor_are_told_at_the_end_of_the_run_and_by_why(cor
     )
     assert list(shown.story(explain.why(corpus.version, "s:2")))[-4:-1] == [
         "  s:1 was itself dropped by near_dedup as near_duplicate -> s:0",
-        "  s:0 was itself dropped by decontaminate as contaminated -> ferries",
+        "  s:0 was itself dropped by decontaminate as contaminated -> items:ferries",
         "  no copy is in the corpus",
     ]
 

@@ -338,7 +338,7 @@ def test_protected_files_that_changed_since_are_a_notice(spoilt):
     assert spoilt.notices()[1] == (
         "contamination",
         "the protected files have changed since the build; "
-        "documents that share an n-gram with what lies there now: 1: a:1 (exam-2)",
+        "documents that share an n-gram with what lies there now: 1: a:1 (exam:exam-2)",
     )
 
 

@@ -759,7 +759,7 @@ CASES = {
         ],
     ),
     "a kept document that the measure calls contaminated": (
-        lambda c: c.table("_audit/measures/decontaminate.parquet", put("item", "a:0", "exam-1")),
+        lambda c: c.table("_audit/measures/decontaminate.parquet", put("item", "a:0", "exam:exam-1")),
         [
             ("record", "measures.decontaminate: the coverage in build.json is not that of the table"),
             ("judgements", "decontaminate comes out otherwise over the measures of the build: a:0"),
@@ -771,7 +771,7 @@ CASES = {
         [
             ("placeholders", "texts changed by more than their placeholders: a:1"),
             ("raw", f"{PART0}: {NOT_THE_RAW_TEXT}: a:1"),
-            ("contamination", "documents that share an n-gram with a protected item: a:1 (exam-1)"),
+            ("contamination", "documents that share an n-gram with a protected item: a:1 (exam:exam-1)"),
         ],
     ),
 }  # fmt: skip

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import functools
 import threading
+from collections import Counter
 from typing import NamedTuple
 
 import numpy as np
@@ -13,17 +14,31 @@ from corpus_sql import resources
 from corpus_sql.functions import udf
 from corpus_sql.grams import fill, roll, scan
 from corpus_sql.protected import protected_items
-from corpus_sql.tokens import hashes, tokens
+from corpus_sql.tokens import hashes, located, tokens
 
-_HIT = pa.struct([("item", pa.string()), ("ngram", pa.string()), ("items", pa.list_(pa.string()))])
+_HITS = pa.list_(
+    pa.struct(
+        [
+            ("item", pa.string()),
+            ("n_shared", pa.int32()),
+            ("n_ngrams", pa.int32()),
+            ("ngram", pa.string()),
+            ("start_char", pa.int32()),
+            ("end_char", pa.int32()),
+            ("item_start_char", pa.int32()),
+            ("item_end_char", pa.int32()),
+        ]
+    )
+)
 _lock = threading.Lock()
 
 
 class _Grams(NamedTuple):
     """The n-grams of a protected set."""
 
-    ids: list[str]  # of the protected items
+    ids: list[str]  # names of the protected items
     texts: list[str]
+    counts: np.ndarray  # int64: different grams of each item
     lengths: np.ndarray  # int64: tokens of the grams there are, ascending
     hashes: np.ndarray  # uint64: of the grams, ascending, distinct
     starts: np.ndarray  # int64: items of gram i are owners[starts[i]:starts[i + 1]]
@@ -32,24 +47,29 @@ class _Grams(NamedTuple):
     bits: np.ndarray  # uint64: one bit per hash, looked at first
     table: np.ndarray  # uint64: open addressing, 0 is empty
     words: dict[int, list[str]]  # tokens of the items that were hit so far
-    spelled: dict[int, dict[str, list[int]]]  # gram that was hit so far -> its tokens, joined -> items
+    spelled: dict[
+        int, dict[str, list[tuple[int, int]]]
+    ]  # gram that was hit so far -> its tokens, joined -> items, places
 
 
 @udf(
     args=("VARCHAR", "VARCHAR", "INTEGER", "INTEGER"),
-    returns="STRUCT(item VARCHAR, ngram VARCHAR, items VARCHAR[])",
+    returns="STRUCT(item VARCHAR, n_shared INTEGER, n_ngrams INTEGER, ngram VARCHAR, start_char INTEGER, "
+    "end_char INTEGER, item_start_char INTEGER, item_end_char INTEGER)[]",
     requires=("numba", "numpy"),
 )
 def ngrams_contaminated(texts: pa.Array, protected: pa.Array, ngram: pa.Array, min_tokens: pa.Array) -> pa.Array:
     """Return the protected items that each text shares an n-gram with; null where there is none.
 
     protected: key of the protected files in `corpus_sql.resources`; ngram: tokens of an n-gram; min_tokens: an item
-    with fewer tokens than an n-gram is looked for whole if it has so many; all constant. item: the item of the first
-    n-gram in the text, of several the smallest id; ngram: its tokens, joined by spaces; items: all, in byte order.
-    A hit counts only if the tokens themselves are equal, not just their hashes. Raises DataError and ConfigError for
-    files that `corpus_sql.protected.protected_items` does not take.
+    with fewer tokens than an n-gram is looked for whole if it has so many; all constant. One hit for each item, in
+    order of the first n-gram in the text that it has too, then of the names. n_shared: different n-grams that both
+    have; n_ngrams: those of the item; ngram: the first, its tokens joined by spaces; start_char, end_char: its first
+    code point in the text, and the one behind its last; item_start_char, item_end_char: the same in the item's text,
+    where it stands there first. A hit counts only if the tokens themselves are equal, not just their hashes. Raises
+    DataError and ConfigError for files that `corpus_sql.protected.protected_items` does not take.
     """
-    rows: list[dict | None] = [None] * len(texts)
+    rows: list[list[dict] | None] = [None] * len(texts)
     if len(texts):
         with _lock:  # the first of several threads reads the files
             grams = _grams(protected[0].as_py(), ngram[0].as_py(), min_tokens[0].as_py())
@@ -60,8 +80,8 @@ def ngrams_contaminated(texts: pa.Array, protected: pa.Array, ngram: pa.Array, m
             for i in np.flatnonzero(hit):
                 row = found.first + int(i)
                 of_text = found.hashes[found.starts[i] : found.ends[i]]
-                rows[row] = _evidence(grams, tokens(texts[row].as_py()), of_text)
-    return pa.array(rows, _HIT)
+                rows[row] = _evidence(grams, texts[row].as_py(), of_text)
+    return pa.array(rows, _HITS)
 
 
 @functools.lru_cache(maxsize=4)
@@ -93,44 +113,67 @@ def _grams(key: str, ngram: int, min_tokens: int) -> _Grams:
     starts = np.append(starts, len(found)).astype(np.int64)
     ids, texts = [item.id for item in items], [item.text for item in items]
     sizes = np.array(sorted(lengths), np.int64)
-    return _Grams(ids, texts, sizes, distinct, starts, owners, places, bits, table, {}, {})
+    counts = np.bincount(owners, minlength=len(items))
+    return _Grams(ids, texts, counts, sizes, distinct, starts, owners, places, bits, table, {}, {})
 
 
-def _spelled(grams: _Grams, slot: int, length: int) -> dict[str, list[int]]:
-    """Return the items of one gram by its tokens, joined by spaces; more than one key where two grams' hashes agree."""
+def _spelled(grams: _Grams, slot: int, length: int) -> dict[str, list[tuple[int, int]]]:
+    """Return (item, first token) of one gram by its tokens, joined by spaces; two grams' hashes may agree."""
     if slot not in grams.spelled:
-        found: dict[str, list[int]] = {}
+        found: dict[str, list[tuple[int, int]]] = {}
         for at in range(grams.starts[slot], grams.starts[slot + 1]):
             item, place = int(grams.owners[at]), int(grams.places[at])
             if item not in grams.words:
                 grams.words[item] = tokens(grams.texts[item])
-            found.setdefault(" ".join(grams.words[item][place : place + length]), []).append(item)
+            found.setdefault(" ".join(grams.words[item][place : place + length]), []).append((item, place))
         grams.spelled[slot] = found
     return grams.spelled[slot]
 
 
-def _evidence(grams: _Grams, words: list[str], of_text: np.ndarray) -> dict | None:
-    """Return the hits of one text, equal token by token; None if only hashes agreed."""
-    found: set[int] = set()
-    first: tuple[int, int, str] | None = None  # place, item, gram
-    seen: set[int] = set()
+class _First(NamedTuple):
+    """The first n-gram of a text that an item has as well: tokens from place on; the same in the item."""
+
+    place: int
+    length: int
+    gram: str
+    item_place: int
+
+
+def _evidence(grams: _Grams, text: str, of_text: np.ndarray) -> list[dict] | None:
+    """Return the items that one text shares n-grams with, equal token by token; None if only hashes agreed."""
+    firsts: dict[int, _First] = {}
+    n_shared: Counter[int] = Counter()
+    places = located(text)
     for length in grams.lengths.tolist():
-        if length > len(words):
-            continue
         rolled = roll(of_text, length)
         slots = np.minimum(np.searchsorted(grams.hashes, rolled), len(grams.hashes) - 1)
-        for place in np.flatnonzero(grams.hashes[slots] == rolled).tolist():
-            slot = int(slots[place])
-            if slot in seen:
-                continue  # it stands earlier in the text
-            gram = " ".join(words[place : place + length])
-            items = _spelled(grams, slot, length).get(gram)
-            if items:
-                seen.add(slot)
-                found.update(items)
-                if first is None or (place, items[0]) < first[:2]:
-                    first = place, items[0], gram
-    if first is None:
+        met = np.flatnonzero(grams.hashes[slots] == rolled)
+        for slot, at in zip(*np.unique(slots[met], return_index=True), strict=True):  # the first place of each n-gram
+            place = int(met[at])
+            start, end = places[place, 0], places[place + length - 1, 1]
+            own = f" {' '.join(tokens(text[start:end]))} "  # more than the n-gram where a code point is several tokens
+            for gram, items in _spelled(grams, int(slot), length).items():
+                if f" {gram} " not in own:
+                    continue  # only the hashes agreed
+                for item, item_place in items:
+                    n_shared[item] += 1
+                    if item not in firsts or place < firsts[item].place:
+                        firsts[item] = _First(place, length, gram, item_place)
+    if not firsts:
         return None
-    _, item, gram = first
-    return {"item": grams.ids[item], "ngram": gram, "items": [grams.ids[item] for item in sorted(found)]}
+    hits = sorted(firsts.items(), key=lambda hit: (hit[1].place, hit[0]))
+    return [_hit(grams, item, first, n_shared[item], places) for item, first in hits]
+
+
+def _hit(grams: _Grams, item: int, first: _First, n_shared: int, places: np.ndarray) -> dict:
+    of_item = located(grams.texts[item])
+    return {
+        "item": grams.ids[item],
+        "n_shared": n_shared,
+        "n_ngrams": int(grams.counts[item]),
+        "ngram": first.gram,
+        "start_char": int(places[first.place, 0]),
+        "end_char": int(places[first.place + first.length - 1, 1]),
+        "item_start_char": int(of_item[first.item_place, 0]),
+        "item_end_char": int(of_item[first.item_place + first.length - 1, 1]),
+    }
