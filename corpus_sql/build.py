@@ -8,7 +8,7 @@ import os
 import shutil
 from collections.abc import Callable, Mapping
 from contextlib import ExitStack, closing
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -28,7 +28,7 @@ from corpus_sql import (
     raw,
 )
 from corpus_sql.compile import Compiled, Compiler, build_order, fingerprint
-from corpus_sql.config import Config
+from corpus_sql.config import Config, Kept
 from corpus_sql.engine_duckdb import LEAST_MEMORY, DamagedWorkFile, DuckDB
 from corpus_sql.errors import ConfigError, DataError, ModelError, Problem
 from corpus_sql.files import in_the_way, linked, locked, private, recover, unwritable
@@ -73,6 +73,20 @@ class Outcome:
     told: list[str] = field(default_factory=list)  # those of the notices that the run has not said yet
 
 
+@dataclass(frozen=True)
+class Again:
+    """A build that is made again: a place for it, what the first one's folder keeps, and the raw files it read."""
+
+    place: Path
+    kept: Kept
+    gate: ledger.Gate
+
+    def laid(self, project: Project) -> Project:
+        """Return the project with its paths in that folder."""
+        config = replace(project.config, artifacts=self.place / "artifacts", work=self.place / "work", kept=self.kept)
+        return replace(project, config=config)
+
+
 def run(
     config_path: Path,
     *,
@@ -83,15 +97,17 @@ def run(
     plan: bool = False,
     emit: str = "all",
     report: Report | None = None,
+    again: Again | None = None,
 ) -> Outcome:
     """Build the corpus that a config describes.
 
     threads: None for all cores. memory: such as "4GB"; what DuckDB may hold. cache: reuse what has not changed.
     replace: a version of that name that differs gives way. plan: say what would run, run nothing. emit: "none" makes
-    the hashes alone. Raises CorpusError; nothing is published then, and nothing that was published changes.
+    the hashes alone. again: what is made again, and where. Raises CorpusError; nothing is published then, and nothing
+    that was published changes.
     """
     report = report or Report(quiet=True)
-    project = open_project(config_path)
+    project = open_project(config_path) if again is None else again.laid(open_project(config_path))
     config = project.config
     options = {"threads": threads or os.cpu_count() or 1, "memory": memory_bytes(memory)}
     choice("--emit", emit, ("all", "none"))
@@ -101,7 +117,7 @@ def run(
     with ExitStack() as stack:
         stack.enter_context(limits.told())
         stack.enter_context(report.whole(parts.weights()))
-        gate = _gate(config, options["threads"], report)
+        gate = again.gate if again else _gate(config, options["threads"], report)
         for path in project.replaced:
             report.line(f"{path}: yours replaces the built-in")
         if notice := private(config.work):
@@ -179,7 +195,7 @@ def _run(
         engine.shrink(config.cache_max, keep)
         told = noticing.notices(engine, config, steps)
         notices += told
-        written = write_folder(project, config, engine, steps, emit=emit, report=report, notices=notices)
+        written = write_folder(project, gate.sources, engine, steps, emit=emit, report=report, notices=notices)
         status = finish(config, written, final, replace=replace)
         return Outcome(status, final, steps, written, estimate, notices=notices, told=told)
 
@@ -202,9 +218,7 @@ def memory_bytes(text: str) -> int:
 
 def settings(config: Config) -> tuple[dict[str, Any], list[str]]:
     """Return what templates may name besides the config, and what the user should be told of it."""
-    key, description = model_files.find_language_model(
-        config.values["lang"], config.path.resolve().parent, config.path.name
-    )
+    key, description = model_files.of(config)
     by_group = config.values["split"]["method"] == "group_hash"
     found = {
         "language_model": key,

@@ -11,6 +11,7 @@ from typing import Any
 
 import jinja2
 
+from corpus_sql import inputs
 from corpus_sql.report_queries import Tables
 
 # The Hub's classes of size: upper limits, exclusive.
@@ -69,7 +70,8 @@ def card(folder: Path) -> str:
             "splits": tables.ask("report_splits"),
             "languages": languages,
             "licences": licences,
-            "sources": tables.ask("report_sources"),
+            "sources": _with_rows(tables.ask("report_sources"), inputs.rows(folder)),
+            "protected": bool(inputs.protected(folder)),
             "funnel": [row for row in tables.ask("report_funnel") if row["seq"]],
         }
     front = _front(manifest, [row["license_spdx"] for row in licences], [row["lang"] for row in languages])
@@ -82,6 +84,11 @@ def card(folder: Path) -> str:
     environment.filters["n"] = lambda value: f"{value:,}"
     environment.filters["cell"] = cell
     return environment.get_template("card.md.jinja").render(front=front, **facts)
+
+
+def _with_rows(sources: list[dict[str, Any]], ledger: dict[str, dict[str, Any]]) -> list[dict[str, Any]]:
+    """Each source with what its ledger row says of where it is from."""
+    return [{**row, **inputs.told(ledger[row["source_id"]])} for row in sources]
 
 
 def cell(value: Any) -> str:
@@ -178,6 +185,7 @@ def croissant(folder: Path) -> dict[str, Any]:
         **({"inLanguage": languages} if languages else {}),
         "citeAs": f"{manifest['dataset']} {manifest['version']}, corpus_build_hash {chain['corpus_build_hash']}, "
         f"filtered_build_hash {chain['filtered_build_hash']}",
+        "isBasedOn": [_source(row) for row in inputs.rows(folder).values()],
         "distribution": [
             *files,
             {
@@ -189,6 +197,19 @@ def croissant(folder: Path) -> dict[str, Any]:
             },
         ],
         "recordSet": [{"@type": "cr:RecordSet", "@id": "documents", "name": "documents", "field": fields}],
+    }
+
+
+def _source(row: dict[str, Any]) -> dict[str, Any]:
+    """A source as schema.org's CreativeWork: revision as its version, the date of the fetch, the upstream files."""
+    return {
+        "@type": "sc:CreativeWork",
+        "name": row["source_id"],
+        "url": row["url"],
+        "license": _license_url(row["license_spdx"]),
+        **({"version": row["revision"]} if row["revision"] else {}),
+        "dateModified": row["retrieved"],
+        **({"isBasedOn": [one["url"] for one in row["upstream"]]} if row.get("upstream") else {}),
     }
 
 

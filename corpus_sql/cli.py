@@ -351,14 +351,20 @@ def diff(
 
 
 @app.command()
-def verify(build: BuildPath, as_json: AsJson = False) -> None:
+def verify(
+    build: BuildPath,
+    rebuild: Annotated[
+        bool, typer.Option("--rebuild", help="make the build again in a scratch place, and compare every byte")
+    ] = False,
+    as_json: AsJson = False,
+) -> None:
     """Check whether a build may be handed over to training; exit 1 when there is an error, 0 with notices.
 
-    Example: corpus-sql verify artifacts/corpus/demo/v1
+    Example: corpus-sql verify artifacts/corpus/demo/v1 --rebuild
     """
     from corpus_sql import verifying
 
-    found = verifying.verify(build)
+    found = verifying.verify(build, rebuild=rebuild)
     if as_json:
         _print_json(found.as_dict())
     else:

@@ -25,7 +25,25 @@ from corpus_sql.toml_lines import Where, key_lines, line_of
 from corpus_sql.validation import cut, did_you_mean, findings, nearest, shown, size_bytes
 
 _LARGEST = 2**63 - 1  # what a BIGINT holds
+# keys whose values are paths
+_PLACES = (
+    ("paths", "artifacts"), ("paths", "work"), ("lang", "model"), ("decontaminate", "protected"),
+    ("split", "against"), ("exact_dedup", "against"), ("near_dedup", "against"),
+)  # fmt: skip
 _PLAIN = ("paths", "split", "source")  # the tables that are no stage's
+
+
+@dataclass(frozen=True)
+class Kept:
+    """Files that a build was made from besides its raw files, found again; see rebuilding.
+
+    protected: in the order in which they were read. language_model: None where languages were told by their script.
+    earlier: the version folders that each table names with `against`.
+    """
+
+    protected: tuple[Path, ...] = ()
+    language_model: Path | None = None
+    earlier: Mapping[str, tuple[Path, ...]] = field(default_factory=dict)
 
 
 @dataclass(frozen=True)
@@ -37,6 +55,7 @@ class Config:
     values: every key with its defaults, tables as dicts: values["near_dedup"]["num_perm"]. In the table of a stage the
     language tables are resolved too: values["gopher"]["zh"]["min_n_words"].
     lines: the line, from 1, of each table and key that the file holds.
+    kept: where a build is made again, the files that its folder keeps; they stand for those that the file names.
     """
 
     path: Path
@@ -54,6 +73,7 @@ class Config:
     cache_max: int
     values: Mapping[str, Any]
     lines: Mapping[Where, int] = field(default_factory=dict, repr=False, compare=False)
+    kept: Kept | None = None
 
     @property
     def corpus(self) -> Path:
@@ -76,6 +96,8 @@ class Config:
 
     def earlier_builds(self, table: str) -> list[Path]:
         """Return the folders that `against` in a table names, in its order, as absolute paths."""
+        if self.kept:
+            return list(self.kept.earlier.get(table, ()))
         return [self.resolve(path) for path in self.values[table].get("against", ())]
 
     def where(self, *keys: str) -> str:
@@ -87,6 +109,8 @@ class Config:
 
         Raises ConfigError when a pattern matches no file.
         """
+        if self.kept:
+            return list(self.kept.protected)
         found, problems = set(), []
         for pattern in self.values["decontaminate"].get("protected", ()):
             paths = glob.glob(os.path.join(glob.escape(str(self.path.resolve().parent)), pattern), recursive=True)
@@ -162,6 +186,27 @@ def load(path: Path, *, stage_keys: Mapping[str, set[str]], default: Path) -> Co
         values=values,
         lines=lines,
     )
+
+
+def without_places(values: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the values of a config with the last part alone of each absolute path: where it lay is no part of a build.
+
+    What the files held is: build.json has their hashes.
+    """
+    found = copy.deepcopy(dict(values))
+    tables = [(found.get(name, {}), key) for name, key in _PLACES]
+    for table, key in tables + [(recipe, "url") for recipe in found.get("source", {}).values()]:
+        if isinstance(table.get(key), list):
+            table[key] = [_last_part(one) for one in table[key]]
+        elif key in table:
+            table[key] = _last_part(table[key])
+    return found
+
+
+def _last_part(path: Any) -> Any:
+    if isinstance(path, str) and path.startswith(("/", "file://")):
+        return os.path.basename(path.rstrip("/"))
+    return path
 
 
 def _read(path: Path) -> bytes:

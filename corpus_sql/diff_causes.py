@@ -11,7 +11,7 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any
 
-from corpus_sql import damaged
+from corpus_sql import damaged, inputs
 
 Cause = dict[str, Any]
 SIDES = ("a", "b")
@@ -28,6 +28,7 @@ class Facts:
             side: tomllib.loads((folder / "config.toml").read_text("utf-8"))
             for side, folder in zip(SIDES, (a, b), strict=True)
         }
+        self.ledgers = {side: inputs.rows(folder) for side, folder in zip(SIDES, (a, b), strict=True)}
         self.causes: list[Cause] = []
 
     def number(self, cause: Cause) -> int:
@@ -87,6 +88,16 @@ class Facts:
     def measures(self, stage: str) -> list[str]:
         """Return the measures that a stage judges by."""
         return [one for one in self.closure(f"stages.{stage}") if one.startswith("measures.")]
+
+    @cached_property
+    def ledger(self) -> list[Cause]:
+        """What the ledger says otherwise of the sources of both builds: `source field`, with old and new."""
+        a, b = (self.ledgers[side] for side in SIDES)
+        return [
+            {"cause": "ledger", "key": f"{source} {field}", "old": old, "new": new}
+            for source in sorted({*a} & {*b}, key=str.encode)
+            for field, old, new in inputs.differences(a[source], b[source])
+        ]
 
     # causes
 
@@ -201,7 +212,8 @@ class Facts:
         if old != new:
             return self.text(file_a, file_b)
         if reason == "license_mismatch" and licence_a != licence_b:
-            return [{"cause": "input", "key": f"{file_b} license_spdx", "old": licence_a, "new": licence_b}]
+            source = file_b.partition("/")[0]
+            return [{"cause": "ledger", "key": f"{source} license_spdx", "old": licence_a, "new": licence_b}]
         if reason == "oversize_line" and (cause := self.config("max_line_bytes")):
             return [cause]
         return self.reader(oversize=reason == "oversize_line")

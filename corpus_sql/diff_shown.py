@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
+from corpus_sql import inputs
 from corpus_sql.diffing import Diff
 from corpus_sql.shown import number, table
 
@@ -37,6 +38,10 @@ def human(found: Diff, parquet: Path | None = None) -> Iterator[str]:
         ]
         yield from table(("for example", "change", "was", "now", "because of"), shown[:_DOCUMENTS], left=5)
         yield from _more(sum(summary["changes"].values()), min(len(shown), _DOCUMENTS), "changes")
+    if summary["ledger"]:
+        yield ""
+        yield from table(("cause", "what", "old", "new"), _ledger(summary)[:_CAUSES], left=4)
+        yield from _more(len(summary["ledger"]), _CAUSES, "fields of the ledger")
     moved = _moved(summary)
     if moved:
         yield ""
@@ -95,6 +100,8 @@ def note(found: Diff) -> str:
             lines += [f"Kept now and not before: {kept:,} documents.", ""]
         if dropped := sum(one["newly_dropped"] for one in summary["causes"]):
             lines += [f"Dropped now and kept before: {dropped:,} documents.", ""]
+    if summary["ledger"]:
+        lines += ["## Ledger", "", *_markdown(("cause", "what", "old", "new"), _ledger(summary), 4), ""]
     lines += ["## Totals", "", *_markdown(("", "before", "now", "by"), _whole(summary), 1), ""]
     if moved := _moved(summary):
         lines += [*_markdown(_HEAD, [_row(one) for one in moved], 2), ""]
@@ -103,7 +110,7 @@ def note(found: Diff) -> str:
         lines += [f"- {one['product']}: {one['why']}" for one in summary["out_of_date"]]
         lines += [""] if summary["out_of_date"] else []
     lines += ["## Builds", ""]
-    keys = ("version", "n_docs", "corpus_build_hash", "filtered_build_hash", "filter_config_sha256")
+    keys = ("version", "n_docs", "corpus_build_hash", "filtered_build_hash", "filter_config_sha256", "ledger_sha256")
     lines += _markdown(("", "before", "now"), [(key, f"{before[key]}", f"{after[key]}") for key in keys], 3)
     return "\n".join(lines) + "\n"
 
@@ -120,6 +127,12 @@ def _cause(one: dict[str, Any]) -> tuple[str, ...]:
         kind = "verdict: dropped now"
     old, new = ("", "") if one["cause"] == "several" else (_value(one["old"]), _value(one["new"]))
     return kind, one["stage"], one["cause"], one["key"] or "not told by the records", old, new
+
+
+def _ledger(summary: dict[str, Any]) -> list[tuple[str, ...]]:
+    """What the ledger says otherwise of the sources, a row a field."""
+    spelled = [(one["key"], *(_cut(inputs.spelled(one[part])) for part in ("old", "new"))) for one in summary["ledger"]]
+    return [("ledger", *row) for row in spelled]
 
 
 def _short_cause(one: dict[str, Any]) -> str:

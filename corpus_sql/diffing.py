@@ -218,7 +218,7 @@ def _found(connection: duckdb.DuckDBPyConnection, facts: Facts) -> None:
     run(f"create table found as {query('diff_found')}")
 
 
-_ORDER = ("input", "config", "model", "udf", "model_file", "tool")
+_ORDER = ("input", "ledger", "config", "model", "udf", "model_file", "tool")
 
 
 def _summary(connection: duckdb.DuckDBPyConnection, facts: Facts, a: Path, b: Path) -> dict[str, Any]:
@@ -239,6 +239,7 @@ def _summary(connection: duckdb.DuckDBPyConnection, facts: Facts, a: Path, b: Pa
         "after": _build(facts, "b", b),
         "changes": {change: counts.get(change, 0) for change in CHANGES},
         "causes": causes,
+        "ledger": facts.ledger,
         "dropped_otherwise": rows(query("diff_reasons")),
         "totals": rows(query("diff_totals")),
         "matched": dict(

@@ -54,6 +54,20 @@ class DamagedWorkFile(DataError):
     """The work file cannot be read. It holds only what can be made again, so a build starts over without it."""
 
 
+def installed(distributions: Iterable[str] = ()) -> dict[str, str]:
+    """Return the version of the engine, of Python and of each distribution named, `none` where it is not installed."""
+    found = {
+        "duckdb": duckdb.__version__,
+        "python": f"{platform.python_version()}, Unicode {unicodedata.unidata_version}",
+    }
+    for name in set(distributions) - set(found):
+        try:
+            found[name] = importlib.metadata.version(name)
+        except importlib.metadata.PackageNotFoundError:
+            found[name] = "none"
+    return dict(sorted(found.items()))
+
+
 class DuckDB:
     """One build's engine. Relations are two-part names; `state` remembers what each was built from."""
 
@@ -107,13 +121,7 @@ class DuckDB:
 
     def versions(self, distributions: Iterable[str] = ()) -> dict[str, str]:
         """Return the version of the engine, of Python and of each distribution named."""
-        found = {
-            "duckdb": duckdb.__version__,
-            "python": f"{platform.python_version()}, Unicode {unicodedata.unidata_version}",
-        }
-        for name in distributions:
-            found[name] = importlib.metadata.version(name)
-        return dict(sorted(found.items()))
+        return installed(distributions)
 
     def state(self) -> dict[str, list[tuple[dict[str, Any], int]]]:
         """Return relation -> (what it was made from, rows) of each result that lies whole in the work file.

@@ -54,6 +54,7 @@ def open_build(folder: Path, memory: int | None = None) -> duckdb.DuckDBPyConnec
     for name in TABLES:
         if (folder / "_audit" / f"{name}.parquet").is_file():
             _view(connection, name, folder / "_audit" / f"{name}.parquet")
+    _ledger(connection, folder / "_audit" / "ledger.jsonl")
     run("create schema measures")
     for path in sorted((folder / "_audit" / "measures").glob("*.parquet")):
         _view(connection, f'measures."{path.stem}"', path)
@@ -71,6 +72,27 @@ def _view(connection: duckdb.DuckDBPyConnection, name: str, path: Path) -> None:
         connection.execute(f"create view {name} as from read_parquet({quoted(path)})")
     except duckdb.Error:  # it is damaged, or may not be read
         return
+
+
+_LISTED = "struct(path varchar, sha256 varchar, bytes bigint)[]"
+_LEDGER = {
+    **dict.fromkeys(("source_id", "url", "license_spdx", "data_class", "retrieved", "revision", "reviewer"), "varchar"),
+    "files": _LISTED,
+    "superseded": _LISTED,
+    "upstream": "struct(url varchar, sha256 varchar, bytes bigint)[]",
+    "recipe": "json",
+}
+
+
+def _ledger(connection: duckdb.DuckDBPyConnection, path: Path) -> None:
+    """Make the view `ledger`; older builds have none."""
+    if path.is_file():
+        columns = ", ".join(f"{name}: '{kind}'" for name, kind in _LEDGER.items())
+        longest = max(path.stat().st_size, 1 << 20)  # a row may list many thousand upstream files
+        connection.execute(
+            f"create view ledger as from read_json({quoted(path)}, format = 'newline_delimited', "
+            f"columns = {{{columns}}}, maximum_object_size = {longest})"
+        )
 
 
 def _counts(folder: Path) -> list[tuple[str, int]]:

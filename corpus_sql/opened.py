@@ -6,7 +6,7 @@ import json
 import tomllib
 from collections.abc import Iterator
 from functools import cached_property
-from pathlib import Path
+from pathlib import Path, PurePath
 from typing import Any
 
 import duckdb
@@ -32,6 +32,20 @@ class Opened:
     def corpus(self) -> Path:
         """The folder that holds the ledger and raw/, where the build lies in its layout."""
         return self.folder.parents[1] if len(self.folder.parents) > 1 else self.folder.parent
+
+    @property
+    def roots(self) -> list[Path]:
+        """Where the config most likely lay, so where its relative paths start; the build's own folder last.
+
+        A build doesn't know the place of its config. In its layout that is the folder that [paths] artifacts starts
+        from.
+        """
+        artifacts = PurePath(self.written.get("paths", {}).get("artifacts", "artifacts"))
+        if not artifacts.is_absolute() and ".." not in artifacts.parts and len(self.folder.parents) > 2:
+            root = self.folder.parents[2]
+            if not artifacts.parts or root.parts[-len(artifacts.parts) :] == artifacts.parts:
+                return [Path(*root.parts[: len(root.parts) - len(artifacts.parts)]), self.folder]
+        return [self.folder]
 
     @cached_property
     def manifest(self) -> dict[str, Any]:

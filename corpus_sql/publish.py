@@ -22,6 +22,7 @@ from corpus_sql import (
     build_format,
     card,
     explain,
+    inputs,
     limits,
     manifest,
     model_files,
@@ -32,10 +33,11 @@ from corpus_sql import (
     shards,
     spool,
 )
-from corpus_sql.config import Config
+from corpus_sql.config import Config, without_places
 from corpus_sql.engine_duckdb import DuckDB, typed
 from corpus_sql.errors import ConfigError, DataError, Problem
 from corpus_sql.files import publish, reports, sync, write
+from corpus_sql.ledger import Source
 from corpus_sql.progress import Report
 from corpus_sql.project import Project, builtin
 from corpus_sql.resources import sha256_file
@@ -75,7 +77,7 @@ class Written:
 
 def write_folder(
     project: Project,
-    config: Config,
+    sources: list[Source],
     engine: DuckDB,
     steps: list[Step],
     *,
@@ -84,6 +86,7 @@ def write_folder(
     notices: list[str],
 ) -> Written:
     """Write shards, manifest and _audit/ into the hidden building folder; with emit none, only compute the hashes."""
+    config = project.config
     final = config.corpus / config.dataset / config.version
     hashes = _hashes(engine, None)
     if emit == "none":
@@ -142,7 +145,8 @@ def write_folder(
         whole = manifest.manifest(config, found, **counted)
         write(building / "_MANIFEST.json", manifest.dumps(whole))
         write(building / "config.toml", config.content)
-        record = _build_json(project, config, steps, hashes, coverage, notices)
+        kept = inputs.keep(audit, project, [step.compiled for step in steps if step.compiled], sources)
+        record = _build_json(project, steps, hashes, coverage, notices, kept)
         record["splits"] = noticing.split_numbers(engine, steps)
         write(audit / "build.json", manifest.dumps(record))
         with report_queries.Tables(building) as tables:
@@ -275,15 +279,22 @@ def _coverage(engine: DuckDB, step: Step) -> dict[str, int]:
 
 
 def _build_json(
-    project: Project, config: Config, steps: list[Step], hashes: dict[str, str], coverage: dict, notices: list[str]
+    project: Project,
+    steps: list[Step],
+    hashes: dict[str, str],
+    coverage: dict,
+    notices: list[str],
+    kept: inputs.Written,
 ) -> dict[str, Any]:
+    """kept: the ledger and the inputs, as `inputs.keep` wrote them."""
+    config = project.config
     return {
         "format": build_format.FORMAT,
         "corpus_sql": __version__,
         "dataset": config.dataset,
         "version": config.version,
-        "hash_chain": {**hashes, "filter_config_sha256": config.sha256},
-        "config": config.values,
+        "hash_chain": {**hashes, "filter_config_sha256": config.sha256, "ledger_sha256": kept.ledger_sha256},
+        "config": without_places({name: value for name, value in config.values.items() if name not in kept.unused}),
         "relations": {step.name: _relation(project, step) for step in steps},
         "model_files": _model_files(config),
         "tools": dict(
@@ -291,7 +302,8 @@ def _build_json(
                 {name: version for step in steps for name, version in step.made_from.get("tools", {}).items()}.items()
             )
         ),
-        "replaced": list(project.replaced),
+        "inputs": kept.files,
+        "replaced": kept.replaced,
         "coverage": coverage,
         "notices": notices,
     }
@@ -313,11 +325,7 @@ def _relation(project: Project, step: Step) -> dict[str, Any]:
 
 def _model_files(config: Config) -> dict[str, str]:
     """The files that models read, by the config key that decides them: SHA-256, or `script` for no language model."""
-    found = {
-        "lang.model": model_files.find_language_model(
-            config.values["lang"], config.path.resolve().parent, config.path.name
-        )[0]
-    }
+    found = {"lang.model": model_files.of(config)[0]}
     if "decontaminate" in config.stages:
         found["decontaminate.protected"] = protected.register(config.protected_files())
     return found

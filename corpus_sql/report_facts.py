@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from corpus_sql import build_format, damaged
+from corpus_sql import build_format, damaged, inputs
 from corpus_sql.report_queries import Tables
 
 LANGUAGES = 3  # as many languages as one chart holds
@@ -86,6 +86,7 @@ def facts(folder: Path) -> Facts:
         rows = {name: tables.ask(f"report_{name}") for name in _QUERIES}
         record = damaged.read_object(folder, "_audit/build.json")
         measured = tables.measured()
+        rows["ledger"] = [{"source_id": id, **inputs.told(row)} for id, row in inputs.rows(folder).items()]
         rows["tokens"] = tables.ask("report_tokens") if "n_tokens" in measured else []
         rows["hits"] = tables.ask("report_hits", {"ids": [row["id"] for row in rows["samples"]]})
         languages = _shown(rows["languages"], record["config"])

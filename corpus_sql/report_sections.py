@@ -49,6 +49,7 @@ def _made(facts: Facts) -> Section:
         ("corpus_build_hash", chain["corpus_build_hash"]),
         ("filtered_build_hash", chain["filtered_build_hash"]),
         ("config_sha256", facts.manifest["config_sha256"]),
+        ("ledger_sha256", chain["ledger_sha256"]),
         ("corpus-sql", facts.record["corpus_sql"]),
         *facts.record.get("tools", {}).items(),
     ]
@@ -144,9 +145,17 @@ def _sources(facts: Facts) -> Section:
                 own,
                 caption="Under the name of a stage: what it dropped; stages that dropped nothing are left out.",
                 note=note,
-            )  # fmt: skip
+            ),  # fmt: skip
+            _origins(facts),
         ],
     )
+
+
+def _origins(facts: Facts) -> Table:
+    """Where each source is from, as its ledger row said when the build was made."""
+    keys = ("source_id", "data_class", "revision", "retrieved", "upstream")
+    own, note = cut([tuple(row[key] for key in keys) for row in facts.rows["ledger"]], 200)
+    return Table(("source", *keys[1:]), own, left=5, caption="As the ledger said when this was built.", note=note)
 
 
 def _reasons(facts: Facts) -> Section:

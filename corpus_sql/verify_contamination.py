@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import json
-from pathlib import Path, PurePath
+from pathlib import Path
 
-from corpus_sql import resources
+from corpus_sql import inputs, resources
 from corpus_sql.findings import Say, Unchecked
 from corpus_sql.opened import Opened
 from corpus_sql.protected import set_names
@@ -70,20 +70,10 @@ def contamination(build: Opened, say: Say) -> str:
 
 
 def protected_files(build: Opened) -> list[Path]:
-    """Find the files that the config's patterns name, from where the config most likely lay; an empty list if nowhere.
-
-    A build doesn't know the place of its config. In its layout that is the folder that [paths] artifacts starts from.
-    """
-    artifacts = PurePath(build.config["paths"]["artifacts"])
-    places = []
-    if not artifacts.is_absolute() and ".." not in artifacts.parts and len(build.folder.parents) > 2:
-        root = build.folder.parents[2]
-        if not artifacts.parts or root.parts[-len(artifacts.parts) :] == artifacts.parts:
-            places.append(Path(*root.parts[: len(root.parts) - len(artifacts.parts)]))
-    places.append(build.folder)
-    for place in places:
+    """Find the files that the patterns name, from where the config most likely lay; else those the build kept."""
+    for place in build.roots:
         found: set[Path] = set()
-        for pattern in build.config["decontaminate"]["protected"]:
+        for pattern in build.written["decontaminate"]["protected"]:
             base, below = (
                 (Path(pattern).anchor, str(Path(pattern).relative_to(Path(pattern).anchor)))
                 if Path(pattern).is_absolute()
@@ -96,7 +86,7 @@ def protected_files(build: Opened) -> list[Path]:
             found |= matched
         if found:
             return sorted(found, key=lambda path: str(path).encode())
-    return []
+    return inputs.protected(build.folder)
 
 
 def _grams(files: list[Path], ngram: int, least: int) -> tuple[dict[tuple[str, ...], str], int]:

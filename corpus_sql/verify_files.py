@@ -20,6 +20,7 @@ import pyarrow.parquet as pq
 
 from corpus_sql import manifest as manifests
 from corpus_sql import shards
+from corpus_sql.config import without_places
 from corpus_sql.findings import Say
 from corpus_sql.opened import Opened
 from corpus_sql.project import builtin
@@ -142,7 +143,9 @@ def config(build: Opened, say: Say) -> str:
                 f"{key} is {build.written.get(key)!r} in config.toml, {build.manifest[key]!r} in the manifest, "
                 f"{build.record[key]!r} in build.json"
             )
-    for path, value in _leaves({k: v for k, v in build.written.items() if k not in ("dataset", "version", "sources")}):
+    for path, value in _leaves(
+        {k: v for k, v in without_places(build.written).items() if k not in ("dataset", "version", "sources")}
+    ):
         recorded: Any = build.config
         for part in path:
             recorded = recorded.get(part) if isinstance(recorded, dict) else None

@@ -6,13 +6,17 @@ What a build computed with kernels and SQL is computed again in plain Python, fr
 from __future__ import annotations
 
 import hashlib
+import json
 import math
 from collections.abc import Callable, Iterable
+from typing import Any
 
-from corpus_sql import ledger
+from corpus_sql import inputs, ledger
 from corpus_sql.findings import Say, Unchecked
 from corpus_sql.opened import Opened
 from corpus_sql.pii_scrub import find_spans, parse_kinds
+from corpus_sql.resources import sha256_file
+from corpus_sql.validation import counted
 
 OUTSIDE = 0.001  # a share that chance alone would put so far off once in a thousand builds is told
 PII_CHARS = 200_000_000  # code points that are searched again for personal data; 10 to 60 s
@@ -44,6 +48,33 @@ def sources(build: Opened, say: Say) -> str:
         elif source and (listed.sha256, listed.bytes) != (sha256, size):
             say.error(f"{file}: read with SHA-256 {sha256}, the ledger lists {listed.sha256}")
     return f"{len({source_id for source_id, _, _ in found}):,} sources"
+
+
+def ledger_rows(build: Opened, say: Say) -> str:
+    """The ledger in the folder is the one that was hashed; what the ledger in force says otherwise by now is told."""
+    digest = sha256_file(build.audit / inputs.LEDGER)
+    if digest != (stated := build.record["hash_chain"]["ledger_sha256"]):
+        say.error(f"_audit/{inputs.LEDGER} has the SHA-256 {digest}, the hash chain says {stated}")
+    for name, stated in build.record["inputs"].items():
+        if (digest := sha256_file(build.audit / inputs.INPUTS / name)) != stated:
+            say.error(f"_audit/{inputs.INPUTS}/{name} has the SHA-256 {digest}, build.json says {stated}")
+    own = inputs.rows(build.folder)
+    if sorted(own) != sorted(build.config["sources"]):
+        say.error(f"_audit/{inputs.LEDGER} has the rows {', '.join(own)}; the sources are others")
+    path = build.corpus / ledger.LEDGER
+    if path.is_file():
+        in_force = {id: json.loads(one.to_json()) for id, one in ledger.read_ledger(path).items()}
+        for source_id in sorted({*own} & {*in_force}):
+            for field, old, new in inputs.differences(own[source_id], in_force[source_id]):
+                say.notice(f"{source_id}: {_then_and_now(field, old, new)}")
+    return f"{counted(len(own), 'row')}, {counted(len(build.record['inputs']), 'input')}"
+
+
+def _then_and_now(field: str, old: Any, new: Any) -> str:
+    was, now = inputs.spelled(old), inputs.spelled(new)
+    if isinstance(old, list):
+        return f"{field}: only when this was built: {was}; only in the ledger now: {now}"
+    return f"{field} was {was} when this was built, the ledger says {now} now"
 
 
 # splits

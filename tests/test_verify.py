@@ -68,6 +68,7 @@ def test_a_sound_build_has_no_error_and_says_what_was_not_checked(by_texts):
         "ok           files     counts         13 lines, 5 stages",
         "ok           files     hash chain     7 unique hashes kept",
         "ok           sources   sources        2 sources",
+        "ok           sources   ledger         2 rows, 1 input",
         "ok           sources   raw            12 lines in 3 files",
         "ok           sources   splits         7 documents, content_hash",
         "notice       sources   groups         7 groups",
@@ -77,9 +78,11 @@ def test_a_sound_build_has_no_error_and_says_what_was_not_checked(by_texts):
         "ok           sources   duplicates     exact and near",
         "ok           sources   contamination  1 items; all 7 documents",
         "ok           sources   personal data  key, email, card, ip, phone; all 7 documents",
+        "not checked  files     rebuild        measures, pairs, card and most of build.json are not computed again; "
+        "--rebuild does that",
         "not checked  training  reads          not packed: not checked",
         "",
-        "0 errors, 2 notices; not checked: training reads",
+        "0 errors, 2 notices; not checked: files rebuild, training reads",
     ]
 
 
@@ -101,10 +104,12 @@ def test_a_build_that_was_moved_away_from_raw_and_ledger_says_so_and_passes(spoi
     shutil.copytree(spoilt.build, moved)
     found = verifying.verify(moved)
     assert found.errors == []
+    says = {one.name: one.says for one in found.checks}
+    assert says["contamination"] == "1 items; all 7 documents", "looked for with the items that the build keeps"
     assert [(one.name, one.says) for one in found.checks if one.outcome == "not checked"] == [
         ("sources", f"the ledger is not here: it would be {tmp_path / 'far' / 'LEDGER.jsonl'}: not checked"),
         ("raw", f"raw is not here: it would be {tmp_path / 'far' / 'raw'}: not checked"),
-        ("contamination", "the protected files are not here: eval/*.jsonl: not checked"),
+        ("rebuild", verifying.NOT_REBUILT),
         ("reads", "not packed: not checked"),
     ]
 
@@ -116,7 +121,7 @@ def test_stages_that_did_not_run_and_texts_that_were_not_kept_are_not_missed(cor
     corpus.run('keep_rejected_text = false\nstages = ["exact_dedup"]')
     found = verifying.verify(corpus.version)
     assert found.verdict == (
-        "0 errors, 3 notices; not checked: sources contamination, sources personal data, training reads"
+        "0 errors, 3 notices; not checked: sources contamination, sources personal data, files rebuild, training reads"
     )
     assert {one.name: one.says for one in found.checks if one.layer == "sources"} == {
         "sources": "1 sources",
@@ -350,10 +355,12 @@ def test_a_superseded_file_may_be_gone(spoilt):
     spoilt.ledger.write_text(json.dumps(row) + "\n" + other + "\n")
     (spoilt.raw / PART0).unlink()
     assert spoilt.errors() == []
-    assert spoilt.notices()[0] == (
-        "raw",
-        "superseded files that are not in raw any more, their documents were not checked: 1",
-    )
+    only = "{}: only when this was built: {}; only in the ledger now: {}".format
+    assert spoilt.notices()[:3] == [
+        ("ledger", f"a: {only('files', PART0, 'none')}"),
+        ("ledger", f"a: {only('superseded', 'none', PART0)}"),
+        ("raw", "superseded files that are not in raw any more, their documents were not checked: 1"),
+    ]
 
 
 def test_what_is_too_much_to_look_at_again_is_sampled_by_the_hash_of_the_ids(by_texts):
@@ -467,7 +474,10 @@ def test_the_command_exits_0_with_notices_1_with_errors_and_2_for_no_build(spoil
 
     run = CliRunner().invoke
     sound = run(app, ["verify", str(spoilt.build)])
-    assert (sound.exit_code, sound.stdout.splitlines()[-1]) == (0, "0 errors, 2 notices; not checked: training reads")
+    assert (sound.exit_code, sound.stdout.splitlines()[-1]) == (
+        0,
+        "0 errors, 2 notices; not checked: files rebuild, training reads",
+    )
     spoilt.flip("README.md")
     damaged = run(app, ["verify", str(spoilt.build), "--json"])
     assert damaged.exit_code == 1
