@@ -22,7 +22,7 @@ from corpus_sql.build import Again, run
 from corpus_sql.config import Kept
 from corpus_sql.earlier import USES
 from corpus_sql.engine_duckdb import installed
-from corpus_sql.errors import ConfigError, CorpusError, Problem, RefusedError
+from corpus_sql.errors import ConfigError, CorpusError, DataError, Problem, RefusedError
 from corpus_sql.findings import Say, Unchecked, few
 from corpus_sql.opened import Opened
 from corpus_sql.raw import RawFile
@@ -43,7 +43,7 @@ def rebuild(build: Opened, say: Say) -> str:
     with tempfile.TemporaryDirectory(prefix="corpus-sql-rebuild-") as scratch:
         try:
             again = make(build, Path(scratch))
-        except (RebuildError, RefusedError) as error:
+        except (RebuildError, RefusedError, DataError) as error:  # DataError: no disk, no memory
             raise Unchecked("; ".join(f"{p.where}: {p.what}" for p in error.problems)) from error
         except CorpusError as error:
             say.error(f"what the folder holds makes no build: {'; '.join(str(p) for p in error.problems)}")
