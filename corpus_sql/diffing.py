@@ -270,7 +270,7 @@ def _out_of_date(facts: Facts, a: Path, b: Path, rows: dict[str, int]) -> list[d
     found = []
     same_rows = not rows["gone"] and not rows["came"]
     if gone := len(shards[0] - shards[1]):
-        cut = "; the rows are the same, cut into other files" if same_rows else ""
+        cut = "; the rows in them are the same" if same_rows else ""
         why = f"{gone} of {len(shards[0])} shard files of {a.name} are not in {b.name}{cut}"
         found.append({"product": "shards", "why": why})
     if not same_rows:

@@ -780,7 +780,7 @@ def test_rows_in_other_files_are_the_same_rows(counted):
     whole, parts = counted.build("stages = []"), counted.build("shard_rows = 3\nstages = []")
     summary, found = compare(whole, parts)
     assert found == []
-    why = f"1 of 1 shard files of {whole.name} are not in {parts.name}; the rows are the same, cut into other files"
+    why = f"1 of 1 shard files of {whole.name} are not in {parts.name}; the rows in them are the same"
     assert summary["out_of_date"] == [{"product": "shards", "why": why}]
 
 
