@@ -338,9 +338,13 @@ class DuckDB:
         return self._guard(lambda: self.connection.cursor().sql(nothing).to_arrow_table()).schema
 
     def export(self, sql: str, columns: tuple[tuple[str, str], ...], order: str, path: Path) -> None:
-        """Write a query's rows to one Parquet file, in the order given, with the declared columns and types."""
+        """Write a query's rows to one Parquet file, in the order given, with the declared columns and types.
+
+        Every column may hold null: by its statistics the optimiser would call those `required` that hold none.
+        """
         text = f"{typed(sql, columns)} order by {order}"
         copy = f"copy ({text}) to {quoted(path)} (format parquet, compression zstd)"
+        self.connection.execute("set disabled_optimizers = 'statistics_propagation'")
         try:
             self._run(copy)
         except DataError as error:
@@ -350,6 +354,9 @@ class DuckDB:
                     Problem(str(path), problem.what, "Nothing was published. Free some disk, and run again.")
                 ) from error
             raise
+        finally:
+            with suppress(duckdb.Error):
+                self.connection.execute("set disabled_optimizers = ''")
 
     def close(self) -> None:
         """Close the work file; what was stored stays in it."""

@@ -24,6 +24,7 @@ def notices(engine: DuckDB, config: Config, steps: list[Step]) -> list[str]:
         *_not_finite(engine),
         *_without_survivor(engine),
         *_dangling(engine),
+        *_circles(engine),
         *_expanded(engine, config),
         *_conflicts(engine, names),
         *_thin(engine, config, names),
@@ -177,6 +178,20 @@ def _dangling(engine: DuckDB) -> list[str]:
     return [
         f"{parents:,} {are} in no raw file, named by {counted(documents, 'document')}: {names}; "
         "the table parents lists them"
+    ]
+
+
+def _circles(engine: DuckDB) -> list[str]:
+    members = "relations.circles as circles join relations.numbered as numbered on numbered.place = circles.place"
+    ((documents, circles),) = engine.values("select count(*), count(distinct circle) from relations.circles")
+    if not documents:
+        return []
+    first = engine.values(f"select id from {members} order by circle, id limit {FIRST}")
+    ids = ", ".join(id for (id,) in first) + (", …" if documents > FIRST else "")
+    are = "document is its own ancestor" if documents == 1 else "documents are their own ancestors"
+    return [
+        f"{documents:,} {are} by the parents that they name, in {counted(circles, 'circle')}: {ids}; "
+        "status is circle in the table parents"
     ]
 
 

@@ -218,7 +218,8 @@ def _relatives(found: Story) -> Iterator[str]:
     for one in found.parents:
         missing = {"quarantined": "a line that could not be read", "dangling": "in no raw file"}
         said = one["parent"] or missing[one["status"]]
-        yield f"  parent: {one['named']}" + ("" if said == one["named"] else f" ({said})")
+        circle = ", of which this one is a parent or ancestor in turn" if one["status"] == "circle" else ""
+        yield f"  parent: {one['named']}" + ("" if said == one["named"] else f" ({said})") + circle
     if found.n_children:
         yield f"  children: {_first(found.children, found.n_children)}"
     if found.n_members:

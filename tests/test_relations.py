@@ -5,11 +5,14 @@ from __future__ import annotations
 import json
 import random
 import re
+from pathlib import Path
 
+import pyarrow as pa
 import pytest
 from conftest import Corpus, raw_line
 
 from corpus_sql import explain, shown
+from corpus_sql.project import load_udf_file
 
 WORDS = (
     "amber basalt cedar delta ember fjord garnet harbour indigo juniper kelp lagoon meadow nectar ochre pebble".split()
@@ -254,3 +257,54 @@ def test_groups_are_the_closure_over_all_relations(corpus: Corpus, seed: int):
     expected = by_hand(documents)
     assert len(set(expected.values())) not in (1, len(documents)), "nothing to tell apart"
     assert groups(corpus) == expected
+
+
+CIRCLES = {
+    # name: the parents that each document names, and the documents in circles
+    "two": ([["s:1"], ["s:0"]], [["s:0", "s:1"]]),
+    "itself": ([["s:0"]], [["s:0"]]),
+    "three, and one made from them": ([["s:1"], ["s:2"], ["s:0"], ["s:0"]], [["s:0", "s:1", "s:2"]]),
+    "a chain": ([["s:1"], ["s:2"], []], []),
+    "two parents and one grandparent": ([["s:1", "s:2"], ["s:3"], ["s:3"], []], []),
+    "two circles with a way from one to the other": (
+        [["s:1"], ["s:0", "s:2"], ["s:3"], ["s:4"], ["s:3"]],
+        [["s:0", "s:1"], ["s:3", "s:4"]],
+    ),
+}
+
+
+@pytest.mark.parametrize(("named", "circles"), CIRCLES.values(), ids=CIRCLES)
+def test_parents_in_a_circle_are_told(corpus: Corpus, named: list[list[str]], circles: list[list[str]]):
+    corpus.source("s", [raw_line(f"Text {k}.", parent_ids=parents) for k, parents in enumerate(named)])
+    notices = corpus.run("stages = []").notices
+    inside = {(a, b) for circle in circles for a in circle for b in circle}
+    with explain.open_build(corpus.version) as connection:
+        rows = connection.execute("select id, parent, status from parents").fetchall()
+    assert {(id, parent): status for id, parent, status in rows} == {
+        (f"s:{k}", parent): "circle" if (f"s:{k}", parent) in inside else "document"
+        for k, parents in enumerate(named)
+        for parent in parents
+    }
+    assert len([one for one in notices if "status is circle" in one]) == bool(circles)
+
+
+def test_a_circle_is_told_by_the_run_and_by_why(corpus: Corpus):
+    corpus.source("s", [raw_line(f"Text {k}.", parent_ids=[f"s:{1 - k}"]) for k in range(2)])
+    told = [one for one in corpus.run("stages = []").notices if "circle" in one]
+    assert told == [
+        "2 documents are their own ancestors by the parents that they name, in 1 circle: s:0, s:1; "
+        "status is circle in the table parents"
+    ]
+    told = list(shown.story(explain.why(corpus.version, "s:0")))
+    assert "  parent: s:1, of which this one is a parent or ancestor in turn" in told
+
+
+def test_a_chain_of_parents_of_any_length_is_no_circle():
+    """A hundred thousand generations, then the same with the first made from the last."""
+    circles = load_udf_file(Path(__file__).parents[1] / "udfs" / "relations.py").relations_circles
+    n = 100_000
+    links = pa.record_batch([pa.array(range(n)), pa.array(range(1, n + 1))], names=["child", "parent"])
+    back = pa.record_batch([pa.array([n]), pa.array([0])], names=["child", "parent"])
+    assert sum(batch.num_rows for batch in circles([links])) == 0
+    (found,) = circles([links, back])
+    assert found.num_rows == n + 1 and set(found["circle"].to_pylist()) == {0}

@@ -25,7 +25,7 @@ select
     hit.item as item,
     hit.n_shared as n_shared,
     hit.n_ngrams as n_ngrams,
-    cast(hit.n_shared as double) / hit.n_ngrams as share,
+    cast(hit.n_shared as double) / nullif(hit.n_ngrams, 0) as share,
     case when {{ config.keep_rejected_text }} then hit.ngram end as ngram,
     hit.start_char as start_char,
     hit.end_char as end_char,
