@@ -29,7 +29,8 @@ from corpus_sql import (
 )
 from corpus_sql.compile import Compiled, Compiler, build_order, fingerprint
 from corpus_sql.config import Config, Kept
-from corpus_sql.engine_duckdb import LEAST_MEMORY, DamagedWorkFile, DuckDB
+from corpus_sql.engine_duckdb import LEAST_MEMORY, DuckDB
+from corpus_sql.engine_errors import DamagedWorkFile
 from corpus_sql.errors import ConfigError, DataError, ModelError, Problem
 from corpus_sql.files import in_the_way, linked, locked, private, recover, unwritable
 from corpus_sql.functions import StreamUdf

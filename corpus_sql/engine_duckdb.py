@@ -14,7 +14,6 @@ a view of this process alone, onto the result that this build uses.
 from __future__ import annotations
 
 import importlib.metadata
-import inspect
 import json
 import platform
 import unicodedata
@@ -28,30 +27,17 @@ from typing import Any
 import duckdb
 import pyarrow as pa
 
-from corpus_sql import limits
+from corpus_sql import engine_errors
+from corpus_sql.engine_errors import first_line
+from corpus_sql.engine_udfs import adapted, shape
 from corpus_sql.errors import CorpusError, DataError, ModelError, Problem
-from corpus_sql.finite import HITS, finite, finite_sql
+from corpus_sql.finite import HITS, METRICS, columns_sql
 from corpus_sql.functions import StreamUdf, Udf
 from corpus_sql.model import quoted
 
 LEAST_MEMORY = 512 << 20  # below this an ordered write fails to pin its blocks
 _STORED = "work.main.stored"
 _ASIDE = "aside"  # stands for the fingerprint in the name of a table that is not whole yet
-# how messages tell that the disk takes no more, and that what lies in the work file cannot be read
-_DISK = ("No space left", "File too large", "Disk quota exceeded", "Could not write")
-_DAMAGE = (
-    "Corrupt database",
-    "not a valid DuckDB database",
-    "computed checksum",
-    "Could not read enough bytes",
-    "Serialization Error",
-    "Failure while replaying WAL",
-    "Trying to read a database file with version number",
-)
-
-
-class DamagedWorkFile(DataError):
-    """The work file cannot be read. It holds only what can be made again, so a build starts over without it."""
 
 
 def installed(distributions: Iterable[str] = ()) -> dict[str, str]:
@@ -108,12 +94,7 @@ class DuckDB:
         try:
             self.connection.execute(f"attach {quoted(database)} as work (row_group_size 2048)")
         except (duckdb.Error, MemoryError, RuntimeError) as error:
-            told = self._told(error)
-            if isinstance(told, DamagedWorkFile) or limits.of(error) or any(sign in str(error) for sign in _DISK):
-                raise told from error
-            what = f"the work file cannot be opened: {_first_line(error)}"
-            fix = "Mend its rights, or point [paths] work elsewhere."
-            raise DataError(Problem(str(database), what, fix)) from error
+            raise engine_errors.not_opened(error, database) from error
         columns = 'name varchar, fingerprint varchar, made_from varchar, "rows" bigint, not_finite varchar, turn bigint'
         with self._own():
             self._run(f"create table if not exists {_STORED} ({columns}, primary key (name, fingerprint))")
@@ -194,32 +175,18 @@ class DuckDB:
         try:
             expected = self._arrow_type(udf.returns)
         except duckdb.Error as error:
-            raise ModelError(Problem(where, f"returns {udf.returns}: {_first_line(error)}")) from error
+            raise ModelError(Problem(where, f"returns {udf.returns}: {first_line(error)}")) from error
 
-        def call(*columns: pa.ChunkedArray | pa.Array) -> pa.Array:
-            arrays = [c.combine_chunks() if isinstance(c, pa.ChunkedArray) else c for c in columns]
-            arrays = [a.chunk(0) if isinstance(a, pa.ChunkedArray) else a for a in arrays]
-            try:
-                result = udf.function(*arrays)
-                if not isinstance(result, pa.Array):
-                    raise TypeError(f"returned {type(result).__name__}, not a pyarrow Array")
-                if _shape(result.type) != expected:
-                    raise TypeError(f"returned {result.type}, declared {udf.returns}")
-                if len(result) != len(arrays[0]):
-                    raise TypeError(f"returned {len(result)} values for {len(arrays[0])} rows")
-            except Exception as error:
-                self._failed = _udf_error(udf, arrays, error)
-                raise
-            result, bad = finite(result)
+        def failed(error: CorpusError) -> None:
+            self._failed = error
+
+        def done(rows: int, bad: int) -> None:
             if bad:
                 with self._counting:
                     self._nulled[udf.name] += bad
-            self.watch(udf.name, len(result))
-            return result
+            self.watch(udf.name, rows)
 
-        # DuckDB counts the parameters of the function's signature and takes no *args
-        kinds = inspect.Parameter.POSITIONAL_ONLY
-        call.__signature__ = inspect.Signature([inspect.Parameter(f"a{i}", kinds) for i in range(len(udf.args))])
+        call = adapted(udf, expected, done, failed)
         self._functions.append(call)
         try:
             self.connection.create_function(
@@ -229,7 +196,7 @@ class DuckDB:
             raise ModelError(
                 Problem(
                     where,
-                    _first_line(error),
+                    first_line(error),
                     "Give it a name and types that the engine knows and does not use itself.",
                 )
             ) from error
@@ -368,11 +335,7 @@ class DuckDB:
         try:
             yield
         except (ModelError, ValueError) as error:
-            raise self._damaged(_first_line(error)) from error
-
-    def _damaged(self, text: str) -> DamagedWorkFile:
-        fix = "It holds only what can be made again: delete it and run again."
-        return DamagedWorkFile(Problem(self._folder, f"the work file is damaged: {text}", fix))
+            raise engine_errors.damaged(first_line(error), self._folder) from error
 
     def _run(self, sql: str) -> list[tuple]:
         return self._guard(lambda: self.connection.execute(sql).fetchall())
@@ -381,7 +344,7 @@ class DuckDB:
         self._guard(lambda: self.connection.register(name, table))
 
     def _transaction(self):
-        return _Transaction(self.connection, self._told)
+        return engine_errors.Transaction(self.connection, self._told)
 
     def _show(self, name: str, fingerprint: str) -> None:
         self._run(f'create schema if not exists memory."{name.split(".")[0]}"')
@@ -407,13 +370,10 @@ class DuckDB:
         counted by the UDF's name.
         """
         found = dict(self._nulled)
+        self._nulled.clear()
         rows = self._guard(lambda: self.connection.sql(f"from {table}"))
         stage = name.startswith("stages.")
-        clean = {
-            column: finite_sql(HITS if stage and column == "hits" else _name(column), kind)
-            for column, kind in zip(rows.columns, rows.types, strict=True)
-        }
-        clean = {column: sql for column, sql in clean.items() if sql}
+        clean = columns_sql(rows, HITS if stage else None)
         if not clean:
             return found
         counts = ", ".join(
@@ -423,9 +383,7 @@ class DuckDB:
         if not any(bad.values()):
             return found
         if stage:
-            hits = f"select unnest(hits) as hit from {table}"
-            metrics = f"select coalesce(hit.metric, 'hits') as metric from ({hits}) where not isfinite(hit.value)"
-            bad = dict(self._run(f"select metric, count(*) from ({metrics}) group by metric"))
+            bad = dict(self._run(f"select metric, count(*) from ({METRICS.format(table)}) group by metric"))
         replaced = ", ".join(f"{sql} as {_name(column)}" for column, sql in clean.items())
         half = _table(name, "half")
         self._run(f"create table {half} as select * replace ({replaced}) from {table}")
@@ -461,23 +419,11 @@ class DuckDB:
             raise self._told(error) from error
 
     def _told(self, error: Exception) -> CorpusError:
-        """Say what an error of the engine means: full disk, damaged work file, too little memory, or wrong query."""
-        text = _first_line(error)
-        if any(sign in text for sign in _DAMAGE):
-            return self._damaged(text)
-        if met := limits.of(error):
-            return met
-        if isinstance(error, duckdb.OutOfMemoryException):
-            return DataError(Problem("--memory", text, "Give more with --memory."))
-        if isinstance(error, duckdb.IOException) or any(sign in text for sign in _DISK):
-            return DataError(
-                Problem(self._folder, text, "Free some disk, or point [paths] work elsewhere, and run again.")
-            )
-        return ModelError(Problem("SQL", str(error).strip()))
+        return engine_errors.meaning(error, self._folder)
 
     def _arrow_type(self, kind: str, large: bool = False) -> Any:
         field = self.connection.sql(f"select cast(null as {kind}) as value").to_arrow_table().schema.field(0).type
-        return field if large else _shape(field)
+        return field if large else shape(field)
 
 
 def _stem(name: str, fingerprint: str) -> str:
@@ -493,67 +439,6 @@ def typed(sql: str, columns: tuple[tuple[str, str], ...]) -> str:
     """Return a query for the columns of another, each cast to its declared type."""
     casts = ", ".join(f"cast({_name(column)} as {kind}) as {_name(column)}" for column, kind in columns)
     return f"select {casts} from (\n{sql}\n) as model"
-
-
-class _Transaction:
-    """All or nothing; an error of the engine inside, or at the commit, comes out as what it means."""
-
-    def __init__(self, connection: duckdb.DuckDBPyConnection, told: Callable[[duckdb.Error], CorpusError]):
-        self.connection, self.told = connection, told
-
-    def __enter__(self) -> None:
-        self.connection.execute("begin")
-
-    def __exit__(self, kind: type | None, error: BaseException | None, _: object) -> None:
-        if error is None:
-            try:
-                self.connection.execute("commit")
-            except duckdb.Error as failed:
-                raise self.told(failed) from failed
-            return
-        with suppress(duckdb.Error):  # after a failed write there may be nothing left to roll back
-            self.connection.execute("rollback")
-        if isinstance(error, duckdb.Error):
-            raise self.told(error) from error
-
-
-def _shape(kind: pa.DataType) -> str:
-    """Spell an Arrow type without the width of its offsets."""
-    if pa.types.is_struct(kind):
-        return "struct<" + ", ".join(f"{field.name}: {_shape(field.type)}" for field in kind) + ">"
-    if pa.types.is_list(kind) or pa.types.is_large_list(kind):
-        return f"list<{_shape(kind.value_type)}>"
-    if pa.types.is_large_string(kind) or pa.types.is_string_view(kind):
-        return "string"
-    if pa.types.is_large_binary(kind):
-        return "binary"
-    return str(kind)
-
-
-def _udf_error(udf: Udf, arrays: list[pa.Array], error: Exception) -> CorpusError:
-    """Name the UDF and, where one row alone fails, that row's first argument."""
-    if isinstance(error, CorpusError):
-        return error
-    if met := limits.of(error):
-        return met
-    head = ""
-    for row in range(min(len(arrays[0]), 2048)):
-        try:
-            udf.function(*(array.slice(row, 1) for array in arrays))
-        except Exception:
-            head = f" at {str(arrays[0][row].as_py())[:80]!r}"
-            break
-    return ModelError(
-        Problem(
-            f"UDF {udf.name} ({Path(udf.file).name})",
-            f"{type(error).__name__}: {error}{head}",
-            "A UDF returns null for what it cannot measure; an exception is a fault of the UDF.",
-        )
-    )
-
-
-def _first_line(error: Exception) -> str:
-    return (str(error).strip().splitlines() or [type(error).__name__])[0]
 
 
 def _name(column: str) -> str:

@@ -15,6 +15,11 @@ import pyarrow.compute as pc
 
 # the hits of a stage that hold no finite value; the macro `reject` makes one for a rule that could not judge
 HITS = "list_filter(hits, lambda h: coalesce(isfinite(h.value), true))"
+METRICS = """
+select coalesce(hit.metric, 'hits') as metric
+from (select unnest(hits) as hit from {}) as every_hit
+where not isfinite(hit.value)
+"""
 
 
 def finite(array: pa.Array) -> tuple[pa.Array, int]:
@@ -42,6 +47,16 @@ def _plain(value: Any) -> Any:
     if isinstance(value, dict):
         return {key: _plain(inner) for key, inner in value.items()}
     return [_plain(inner) for inner in value] if isinstance(value, list) else value
+
+
+def columns_sql(rows: duckdb.DuckDBPyRelation, hits: str | None) -> dict[str, str]:
+    """Return column -> SQL of its finite value, for those that can hold another. hits: stands for the column hits."""
+    found = {}
+    for column, kind in zip(rows.columns, rows.types, strict=True):
+        value = hits if hits and column == "hits" else '"' + column.replace('"', '""') + '"'
+        if sql := finite_sql(value, kind):
+            found[column] = sql
+    return found
 
 
 def finite_sql(value: str, kind: duckdb.sqltypes.DuckDBPyType, depth: int = 0) -> str | None:
