@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import sys
 from collections.abc import Iterable
 from contextlib import AbstractContextManager
@@ -35,6 +36,8 @@ AsJson = Annotated[bool, typer.Option("--json", help="print JSON")]
 
 def main() -> NoReturn:
     """Run the command line and exit; known errors are printed without a traceback."""
+    # numba loads OpenBLAS, which nothing here uses: it takes memory for each of its threads, and waits for ever for it
+    os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
     code = 0
     try:
         app(prog_name="corpus-sql")
