@@ -17,8 +17,9 @@ _ALIKE = 3  # problems with the same fact that are printed; of the others, how m
 
 # how the loader, C++ and Python's threads say that there is no memory
 _NO_MEMORY = (
-    "annot allocate memory", "bad_alloc", "failed to map segment", "Could not find/load shared object",
-    "can't start new thread",
+    "annot allocate memory", "bad_alloc", "bad allocation", "malloc of size", "realloc of size", "Unable to allocate",
+    "failed to map segment", "Could not find/load shared object",
+    "start new thread", "Failed to create thread", "Resource temporarily unavailable",
 )  # fmt: skip
 
 

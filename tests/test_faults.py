@@ -440,10 +440,10 @@ def test_a_work_file_whose_own_records_are_wrong(tiny: Corpus, spoil: str):
 def test_too_few_open_files(tiny: Corpus, most: int):
     tiny.configure("stages = []\nshard_rows = 1", version="v2")
     done = cli(tiny, program=f"import resource; resource.setrlimit(resource.RLIMIT_NOFILE, ({most}, {most}))")
-    head, fix = errors(done).splitlines()[-2:]
-    assert done.returncode == 1
-    assert head.startswith("error: open files: ") and head.endswith("Too many open files")
-    assert fix == "    Allow more of them (ulimit -n), and run again."
+    assert (done.returncode, errors(done).splitlines()[-2:]) == (
+        1,
+        ["error: corpus-sql: this process may open too few files", "    Raise `ulimit -n`, and run again."],
+    )
     assert "v2" not in names(tiny.version.parent)
     assert tiny.run().status == "published"  # and what could not be removed without a file handle is gone
     assert names(tiny.version.parent) == ["v1", "v2"]
@@ -467,8 +467,8 @@ def test_a_udf_that_gets_no_memory(corpus: Corpus):
     with pytest.raises(DataError) as error:
         corpus.run("stages = []")
     assert str(error.value) == (
-        "memory: the system gives no more memory or threads: no room\n"
-        "    Raise the limits of the process (ulimit -v, ulimit -u), or give less with --memory and --threads."
+        "corpus-sql: the system gives this process too little memory\n"
+        "    Raise `ulimit -v`, or free some memory, and run again."
     )
 
 
