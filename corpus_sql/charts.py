@@ -12,7 +12,6 @@ import re
 from collections.abc import Sequence
 from typing import Any
 
-from corpus_sql.errors import ConfigError, Problem
 from corpus_sql.report_facts import Histogram
 
 WIDTH = 360
@@ -22,18 +21,13 @@ _PAGE = ("fg", "muted", "grid", "bad", "limit", "before", *(f"c{i}" for i in ran
 _COLOURS = {name: f"#0102{i:02x}" for i, name in enumerate(_PAGE)}
 
 
-def need() -> None:
-    """Raise ConfigError where matplotlib is not installed."""
+def installed() -> bool:
+    """Return whether there is a matplotlib to draw with."""
     try:
         import matplotlib  # noqa: F401
     except ImportError:
-        raise ConfigError(
-            Problem(
-                "corpus-sql report",
-                "the charts need matplotlib, which is not installed",
-                "pip install 'corpus-sql[report]'",
-            )
-        ) from None
+        return False
+    return True
 
 
 def colour(name: str) -> str:

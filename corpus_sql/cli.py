@@ -12,8 +12,8 @@ from typing import Annotated, Any, NoReturn
 import typer
 from typer.core import TyperCommand
 
-from corpus_sql import __version__
-from corpus_sql.errors import CorpusError, shortened, starved
+from corpus_sql import __version__, builds
+from corpus_sql.errors import CorpusError, install, shortened, starved
 
 app = typer.Typer(
     name="corpus-sql",
@@ -29,7 +29,13 @@ app = typer.Typer(
 
 ConfigPath = Annotated[Path, typer.Argument(metavar="CONFIG", help="the config file of a project", show_default=False)]
 BuildPath = Annotated[
-    Path, typer.Argument(metavar="BUILD", help="a version folder, corpus/<dataset>/<version>", show_default=False)
+    Path,
+    typer.Argument(
+        metavar="BUILD",
+        help="a version folder, corpus/<dataset>/<version>, or the config it was built from",
+        callback=builds.meant,
+        show_default=False,
+    ),
 ]
 AsJson = Annotated[bool, typer.Option("--json", help="print JSON")]
 
@@ -324,8 +330,18 @@ def sql(
 
 @app.command()
 def diff(
-    before: Annotated[Path, typer.Argument(metavar="BUILD", help="the earlier version folder", show_default=False)],
-    after: Annotated[Path, typer.Argument(metavar="BUILD", help="the later version folder", show_default=False)],
+    before: Annotated[
+        Path,
+        typer.Argument(
+            metavar="BUILD", help="the earlier version folder, or its config", callback=builds.meant, show_default=False
+        ),
+    ],
+    after: Annotated[
+        Path,
+        typer.Argument(
+            metavar="BUILD", help="the later version folder, or its config", callback=builds.meant, show_default=False
+        ),
+    ],
     note: Annotated[
         bool, typer.Option("--note", help="write CHANGES.md beside the reports of the later build")
     ] = False,
@@ -414,11 +430,13 @@ def report(build: BuildPath) -> None:
 
     Example: corpus-sql report artifacts/corpus/demo/v1
     """
-    from corpus_sql import reporting
+    from corpus_sql import charts, reporting
 
     with _told(build):
         written = reporting.report(build)
     _print(map(str, written))
+    if not charts.installed():
+        _say(f"without charts, since matplotlib is not installed: {install('report')}")
 
 
 @app.command()

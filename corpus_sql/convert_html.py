@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from corpus_sql.convert_text import content_of
-from corpus_sql.errors import ConfigError, Problem
+from corpus_sql.errors import missing
 from corpus_sql.import_inputs import Bad, Record
 from corpus_sql.packed import Limits
 
@@ -38,8 +38,7 @@ def _trafilatura() -> Any:
     try:
         import trafilatura
     except ImportError:
-        fix = "Install it: pip install 'corpus-sql[html]'"
-        raise ConfigError(Problem("html", "needs trafilatura, which is not installed", fix)) from None
+        raise missing("trafilatura", "html", "html") from None
     logging.getLogger("trafilatura").setLevel(logging.CRITICAL)  # what it can't extract is said by an empty text
     return trafilatura
 

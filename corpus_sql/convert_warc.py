@@ -14,7 +14,7 @@ from typing import Any
 
 from corpus_sql import packed
 from corpus_sql.convert_html import fields as html_fields
-from corpus_sql.errors import ConfigError, Problem
+from corpus_sql.errors import missing
 from corpus_sql.import_inputs import Bad, Other, Record
 from corpus_sql.packed import Limits
 
@@ -28,8 +28,7 @@ def _iterator() -> Any:
     try:
         from warcio.archiveiterator import ArchiveIterator
     except ImportError:
-        fix = "Install it: pip install 'corpus-sql[warc]'"
-        raise ConfigError(Problem("warc", "needs warcio, which is not installed", fix)) from None
+        raise missing("warcio", "warc", "warc") from None
     return ArchiveIterator
 
 

@@ -16,11 +16,11 @@ from typing import Any
 
 import duckdb
 
-from corpus_sql import build_format, damaged
+from corpus_sql import build_format, builds, damaged
 from corpus_sql.diff_causes import Facts, spelled
 from corpus_sql.diff_matching import match
 from corpus_sql.diff_tracing import Tracer
-from corpus_sql.errors import ConfigError, Problem
+from corpus_sql.errors import ConfigError
 from corpus_sql.files import reports, write
 from corpus_sql.model import quoted
 from corpus_sql.report_queries import query
@@ -94,11 +94,7 @@ def diff(a: Path, b: Path) -> Diff:
     """Compare an earlier build with a later one; raises ConfigError where a folder is no build."""
     a, b = Path(a).resolve(), Path(b).resolve()
     problems = [
-        Problem(
-            str(one),
-            "this is no build: it has no _MANIFEST.json and _audit/build.json",
-            "Give a version folder, corpus/<dataset>/<version>.",
-        )
+        builds.no_build(one)
         for one in dict.fromkeys((a, b))
         if not (one / "_MANIFEST.json").is_file() or not (one / "_audit" / "build.json").is_file()
     ]

@@ -24,7 +24,7 @@ from typing import Any
 from urllib.parse import urljoin, urlsplit
 
 from corpus_sql import __version__
-from corpus_sql.errors import ConfigError, DataError, Problem, RefusedError
+from corpus_sql.errors import ConfigError, DataError, Problem, RefusedError, missing
 from corpus_sql.recipes import WEB
 
 TRIES = 6  # in a row without one new byte: with the waits below about half a minute
@@ -339,8 +339,7 @@ def file_system(address: str) -> tuple[Any, str]:
 
 
 def _missing(library: str, extra: str, where: str = "fetch") -> ConfigError:
-    fix = f"Install it: pip install 'corpus-sql[{extra}]'"
-    return ConfigError(Problem(where, f"needs {library}, which is not installed", fix))
+    return missing(library, extra, where)
 
 
 def _requests() -> Any:

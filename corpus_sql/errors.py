@@ -7,8 +7,10 @@ The command line prints them without a traceback and exits with `exit_code`:
 from __future__ import annotations
 
 import errno
+import sys
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
+from pathlib import Path
 
 _LINES = 8  # of a fact: the engine shows a query with a mark below it
 _LINE = 300  # characters of a fact that are printed: a path, a value and what is wrong with it
@@ -70,6 +72,18 @@ class AuditError(CorpusError):
     """A finished build does not hold what it must; it is not published."""
 
     exit_code = 1
+
+
+def missing(library: str, extra: str, where: str) -> ConfigError:
+    """Return the error of a library that an extra brings and that is not installed; `install` is how to get it."""
+    return ConfigError(Problem(where, f"needs {library}, which is not installed", f"Install it: {install(extra)}"))
+
+
+def install(extra: str) -> str:
+    """Return the command that installs an extra into this environment: from the checkout, where this is one."""
+    checkout = Path(__file__).resolve().parents[1]
+    what = f"-e '{checkout}[{extra}]'" if (checkout / "pyproject.toml").is_file() else f"'corpus-sql[{extra}]'"
+    return f"{sys.executable} -m pip install {what}"
 
 
 def shortened(problems: Iterable[Problem]) -> Iterator[str]:

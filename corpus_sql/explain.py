@@ -14,10 +14,11 @@ from typing import Any
 
 import duckdb
 
-from corpus_sql import build_format, damaged
+from corpus_sql import build_format, builds, damaged
 from corpus_sql.errors import AuditError, ConfigError, Problem
 from corpus_sql.model import quoted
 from corpus_sql.project import Project
+from corpus_sql.validation import nearest
 
 TABLES = (
     *("decisions", "documents", "rejected", "quarantine", "reconciliation"),
@@ -36,13 +37,7 @@ def open_build(folder: Path, memory: int | None = None) -> duckdb.DuckDBPyConnec
     """
     folder = Path(folder).resolve()
     if not (folder / "_MANIFEST.json").is_file() or not (folder / "_audit").is_dir():
-        raise ConfigError(
-            Problem(
-                str(folder),
-                "this is no build: it has no _MANIFEST.json and _audit/",
-                "Give a version folder, corpus/<dataset>/<version>.",
-            )
-        )
+        raise ConfigError(builds.no_build(folder))
     counts = _counts(folder)
     connection = duckdb.connect(":memory:")
     run = connection.execute
@@ -271,9 +266,10 @@ def _unknown(connection: duckdb.DuckDBPyConnection, id: str) -> Problem:
         return Problem(
             id, "the build has no such line", f"{source} has the lines {source}:0 to {source}:{ranges[source] - 1}."
         )
-    return Problem(
-        id, "the build has no such source", "An id is <source>:<position>; the sources are " + ", ".join(ranges) + "."
-    )
+    near = nearest(source, ranges)
+    fix = f"Did you mean {near}:{position}?" if near and source else "An id is <source>:<position>."
+    few = [*list(ranges)[:20], f"and {len(ranges) - 20} more"] if len(ranges) > 20 else list(ranges)
+    return Problem(id, "the build has no such source", f"{fix} The sources are {', '.join(few)}.")
 
 
 def query(folder: Path, text: str) -> duckdb.DuckDBPyConnection:

@@ -33,9 +33,9 @@ _ACTING = re.compile(
 def report(build: Path) -> list[Path]:
     """Write the report of a version folder to reports/<version>/ beside it; return the files written.
 
-    Raises ConfigError when the folder is no build or matplotlib is missing. The build is only read.
+    Without matplotlib the page has everything but its charts, and says so; `charts.installed` tells beforehand.
+    Raises ConfigError when the folder is no build. The build is only read.
     """
-    charts.need()
     build = Path(build).resolve()
     target = files.reports(build)
     files.must_be_writable(target)
@@ -65,6 +65,7 @@ def page(found: Facts) -> str:
         lead=lead(found),
         sections=sections(found),
         samples=_samples(found),
+        drawn=charts.installed(),
         where=f"corpus/{found.manifest['dataset']}/{found.manifest['version']}",
     )
 

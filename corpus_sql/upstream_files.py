@@ -14,7 +14,7 @@ from typing import Any, NamedTuple
 from urllib.parse import quote, unquote, urlsplit
 
 from corpus_sql.downloading import TRIES, WAIT, Wanted, file_system
-from corpus_sql.errors import ConfigError, DataError, Problem
+from corpus_sql.errors import ConfigError, DataError, Problem, missing
 from corpus_sql.recipes import WEB, Recipe, Repository
 
 # Where the hub's own servers redirect to for large files
@@ -75,8 +75,7 @@ def _hub(recipe: Recipe, repository: Repository, pinned: str | None, sleep: Call
     try:
         import huggingface_hub as hub
     except ImportError:
-        fix = "Install it: pip install 'corpus-sql[fetch]'"
-        raise ConfigError(Problem("hf://", "needs huggingface_hub, which is not installed", fix)) from None
+        raise missing("huggingface_hub", "fetch", "hf://") from None
     from fsspec.utils import glob_translate
 
     api = hub.HfApi()

@@ -9,8 +9,16 @@ from pathlib import Path
 import duckdb
 import pyarrow as pa
 
-from corpus_sql import build_format, verify_contamination, verify_files, verify_raw, verify_records, verify_sources
-from corpus_sql.errors import ConfigError, CorpusError, Problem
+from corpus_sql import (
+    build_format,
+    builds,
+    verify_contamination,
+    verify_files,
+    verify_raw,
+    verify_records,
+    verify_sources,
+)
+from corpus_sql.errors import ConfigError, CorpusError
 from corpus_sql.findings import ERROR, NOTICE, OK, UNCHECKED, Check, Findings, Say, Unchecked
 from corpus_sql.opened import Opened
 
@@ -85,13 +93,7 @@ def verify(build: Path, *, rebuild: bool = False) -> Findings:
     """
     folder = Path(build)
     if not any((folder / name).exists() for name in ("_MANIFEST.json", "_audit")):
-        raise ConfigError(
-            Problem(
-                str(folder),
-                "this is no build: it has no _MANIFEST.json and _audit/",
-                "Give a version folder, corpus/<dataset>/<version>.",
-            )
-        )
+        raise ConfigError(builds.no_build(folder))
     build_format.check(folder)
     opened, found, damaged = Opened(folder), Findings(str(folder)), set()
     try:

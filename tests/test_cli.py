@@ -292,7 +292,7 @@ def test_a_query_that_fails(made: Corpus, command, query: str, message: str):
 def test_no_build(command, tmp_path: Path):
     message = (
         f"error: {tmp_path}: this is no build: it has no _MANIFEST.json and _audit/\n"
-        "    Give a version folder, corpus/<dataset>/<version>.\n"
+        "    Give a version folder, corpus/<dataset>/<version>, or the config that it was built from.\n"
     )
     assert command("sql", tmp_path, "select 1") == (2, "", message)
     assert command("why", tmp_path, "s:0") == (2, "", message)

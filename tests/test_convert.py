@@ -18,7 +18,7 @@ from test_fetch import DAY, Folder, problems
 
 from corpus_sql import build, convert_html
 from corpus_sql.convert_html import decoded
-from corpus_sql.errors import ConfigError, DataError
+from corpus_sql.errors import ConfigError, DataError, install
 from corpus_sql.explain import open_build
 from corpus_sql.import_inputs import SUFFIXES, WHOLE, Bad, Blank, Other, Record, records
 from corpus_sql.importing import import_files
@@ -443,7 +443,7 @@ def test_oscar_is_fetched_with_its_checksums(folder, server):
 
 
 def missing(where: str, library: str, extra: str) -> str:
-    return f"{where}: needs {library}, which is not installed\n    Install it: pip install 'corpus-sql[{extra}]'"
+    return f"{where}: needs {library}, which is not installed\n    Install it: {install(extra)}"
 
 
 @pytest.mark.parametrize(

@@ -180,8 +180,8 @@ UNKNOWN = {
     "s:12": "s:12: the build has no such line\n    s has the lines s:0 to s:11.",
     "s:01": "s:01: the build has no such line\n    s has the lines s:0 to s:11.",
     "s:x": "s:x: the build has no such line\n    s has the lines s:0 to s:11.",
-    "x:0": "x:0: the build has no such source\n    An id is <source>:<position>; the sources are s.",
-    "s": "s: the build has no such source\n    An id is <source>:<position>; the sources are s.",
+    "x:0": "x:0: the build has no such source\n    An id is <source>:<position>. The sources are s.",
+    "s": "s: the build has no such source\n    An id is <source>:<position>. The sources are s.",
 }
 
 

@@ -355,7 +355,7 @@ def test_what_is_refused(build, tmp_path):
         ("jsonl", build, tmp_path / "out", 0): "--part-bytes: is 0, less than 1",
         ("jsonl", tmp_path, tmp_path / "out", None): (
             f"{tmp_path}: this is no build: it has no _MANIFEST.json and _audit/\n"
-            "    Give a version folder, corpus/<dataset>/<version>."
+            "    Give a version folder, corpus/<dataset>/<version>, or the config that it was built from."
         ),
     }
     for (format, source, target, part_bytes), message in refused.items():

@@ -14,7 +14,7 @@ import pytest
 from conftest import Corpus, raw_line
 from typer.testing import CliRunner
 
-from corpus_sql import charts, reporting
+from corpus_sql import cli, files, reporting
 from corpus_sql.cli import app
 from corpus_sql.errors import ConfigError
 from corpus_sql.explain import open_build
@@ -458,18 +458,26 @@ def test_a_folder_that_is_no_build(tmp_path):
         reporting.report(tmp_path)
     assert str(raised.value) == (
         f"{tmp_path}: this is no build: it has no _MANIFEST.json and _audit/\n"
-        "    Give a version folder, corpus/<dataset>/<version>."
+        "    Give a version folder, corpus/<dataset>/<version>, or the config that it was built from."
     )
     assert list(tmp_path.iterdir()) == []
 
 
-def test_without_matplotlib_it_says_what_to_install(monkeypatch):
+def test_without_matplotlib_all_but_the_charts_is_written(built, monkeypatch, capsys):
     monkeypatch.setitem(sys.modules, "matplotlib", None)
-    with pytest.raises(ConfigError) as raised:
-        charts.need()
-    assert str(raised.value) == (
-        "corpus-sql report: the charts need matplotlib, which is not installed\n    pip install 'corpus-sql[report]'"
+    monkeypatch.setattr(sys, "argv", ["corpus-sql", "report", str(built.version)])
+    with pytest.raises(SystemExit) as ended:
+        cli.main()
+    said = capsys.readouterr()
+    folder = files.reports(built.version)
+    assert (ended.value.code, said.out) == (0, f"{folder / 'COMPOSITION.md'}\n{folder / 'report.html'}\n")
+    assert said.err == (
+        "without charts, since matplotlib is not installed: "
+        f"{sys.executable} -m pip install -e '{reporting.__file__.removesuffix('/corpus_sql/reporting.py')}[report]'\n"
     )
+    page = (folder / "report.html").read_text("utf-8")
+    assert "Without charts: matplotlib was not installed." in page
+    assert "<svg" not in page and "<figure" not in page
 
 
 def test_every_query_is_a_model_file():

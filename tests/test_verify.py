@@ -496,5 +496,5 @@ def test_the_command_exits_0_with_notices_1_with_errors_and_2_for_no_build(spoil
         verifying.verify(tmp_path)
     assert str(raised.value) == (
         f"{tmp_path}: this is no build: it has no _MANIFEST.json and _audit/\n"
-        "    Give a version folder, corpus/<dataset>/<version>."
+        "    Give a version folder, corpus/<dataset>/<version>, or the config that it was built from."
     )
