@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import hashlib
 import json
 import os
@@ -17,6 +18,7 @@ import pyarrow as pa
 
 from corpus_sql import (
     earlier,
+    first_look,
     kernel_cache,
     ledger,
     limits,
@@ -97,6 +99,7 @@ def run(
     replace: bool = False,
     plan: bool = False,
     emit: str = "all",
+    first: int | None = None,
     report: Report | None = None,
     again: Again | None = None,
 ) -> Outcome:
@@ -104,15 +107,19 @@ def run(
 
     threads: None for all cores. memory: such as "4GB"; what DuckDB may hold. cache: reuse what has not changed.
     replace: a version of that name that differs gives way. plan: say what would run, run nothing. emit: "none" makes
-    the hashes alone. again: what is made again, and where. Raises CorpusError; nothing is published then, and nothing
-    that was published changes.
+    the hashes alone. first: read so many lines of each source and no more, into the version <version>-first-<first>,
+    which is not the corpus; the raw files are not hashed. again: what is made again, and where. Raises CorpusError;
+    nothing is published then, and nothing that was published changes.
     """
     report = report or Report(quiet=True)
     project = open_project(config_path) if again is None else again.laid(open_project(config_path))
+    if first is not None:
+        project = dataclasses.replace(project, config=first_look.config_of(project.config, first))
     config = project.config
     options = {"threads": threads or os.cpu_count() or 1, "memory": memory_bytes(memory)}
     choice("--emit", emit, ("all", "none"))
     final = config.corpus / config.dataset / config.version
+    replace = replace or bool(config.first and first_look.of(final))  # one first look gives way to the next
     if problems := targets(config, replace=replace, emit=emit):
         raise ConfigError(problems)
     with ExitStack() as stack:
@@ -161,7 +168,7 @@ def targets(config: Config, *, replace: bool = False, emit: str = "all") -> list
 
 def _gate(config: Config, threads: int, report: Report) -> ledger.Gate:
     with report.step(parts.CHECKED, None, "bytes") as advance:
-        return ledger.gate(config, threads=threads, progress=lambda _, n, __: advance(n))
+        return ledger.gate(config, threads=threads, progress=lambda _, n, __: advance(n), hashed=not config.first)
 
 
 def _run(
@@ -181,7 +188,7 @@ def _run(
         steps, notices = make_plan(project, gate, engine, cache)
         for notice in notices:
             report.line(notice)
-        raw_bytes = sum(file.bytes for file in gate.files) + earlier.bytes_read(config)
+        raw_bytes = first_look.bytes_read(config, sum(file.bytes for file in gate.files)) + earlier.bytes_read(config)
         estimate = {"work": raw_bytes * _DISK_WORK, "spill": raw_bytes * _DISK_SPILL, "build": raw_bytes * _DISK_BUILD}
         if plan:
             if publish.was_other(config, final):
@@ -253,6 +260,8 @@ def _splits(split: Mapping[str, Any]) -> str:
 def compile_all(project: Project) -> tuple[list[Compiled], list[str]]:
     """Compile every model that this build needs, each after its inputs; raises with every problem found."""
     known, notices = settings(project.config)
+    if project.config.first:
+        notices.insert(0, first_look.said(project.config.first))
     compiler = Compiler(project, known)
     own_measures = [m.name for m in project.models.values() if m.folder == "measures" and m.layer != BUILT_IN]
     targets = [f"stages.{stage}" for stage in project.config.stages]
@@ -298,6 +307,7 @@ def make_plan(project: Project, gate: ledger.Gate, engine: DuckDB, cache: bool) 
     reading = {
         "files": {file.name: [file.sha256, file.license_spdx] for file in gate.files},
         "max_line_bytes": project.config.max_line_bytes,
+        **({"first": project.config.first} if project.config.first else {}),
         "code": code_hash(Path(raw.__file__)),
         "tools": {name: versions[name] for name in ("python", *_READ_TOOLS)},
     }
@@ -337,6 +347,7 @@ def _differs(old: dict[str, Any], now: dict[str, Any]) -> str:
         "files": "the raw files",
         "code": "the reader's code",
         "max_line_bytes": "max_line_bytes",
+        "first": "how many lines are read",
         "builds": "the earlier builds",
     }
     reasons = [text for key, text in said.items() if old.get(key) != now.get(key)]
@@ -355,9 +366,10 @@ def _make(project: Project, gate: ledger.Gate, engine: DuckDB, steps: list[Step]
         if not step.why and step.name not in skipped:
             engine.use(step.name, step.made_from["fingerprint"])
     if any(by_name[name].why for name in READ[:3]):
-        total = sum(file.bytes for file in gate.files)
+        total = None if project.config.first else sum(file.bytes for file in gate.files)
         with report.step("read", total, "bytes") as advance:
-            batches = raw.read(gate.files, project.config.max_line_bytes, _steps(advance))
+            config = project.config
+            batches = raw.read(gate.files, config.max_line_bytes, _steps(advance), first=config.first)
             schemas = {"read.documents": raw.DOCUMENTS, "read.quarantine": raw.QUARANTINE, "read.files": raw.FILES}
             rows = engine.store_many(
                 schemas, ((f"read.{kind}", batch) for kind, batch in batches), by_name["read.documents"].made_from

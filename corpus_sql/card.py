@@ -11,7 +11,7 @@ from typing import Any
 
 import jinja2
 
-from corpus_sql import inputs
+from corpus_sql import first_look, inputs
 from corpus_sql.report_queries import Tables
 
 # The Hub's classes of size: upper limits, exclusive.
@@ -64,6 +64,7 @@ def card(folder: Path) -> str:
         licences, languages = _kept(tables, "licences"), _kept(tables, "languages")
         facts = {
             "manifest": manifest,
+            "first": _first(record),
             "chain": record["hash_chain"],
             "stages": record["config"]["stages"],
             "scrubbed": "pii" in record["config"]["stages"],
@@ -148,7 +149,7 @@ def croissant(folder: Path) -> dict[str, Any]:
     with Tables(folder) as tables:
         licences = [row["license_spdx"] for row in _kept(tables, "licences")]
         languages = [row["lang"] for row in _kept(tables, "languages") if row["lang"] != "und"]
-    name = f"{manifest['dataset']}-{manifest['version']}"
+    name, first = f"{manifest['dataset']}-{manifest['version']}", _first(record)
     chain = record["hash_chain"]
     files = [
         {
@@ -179,7 +180,7 @@ def croissant(folder: Path) -> dict[str, Any]:
         "conformsTo": "http://mlcommons.org/croissant/1.0",
         "name": name,
         "description": f"{manifest['n_docs']:,} documents for pretraining in {manifest['n_shards']:,} Parquet shards. "
-        "The column `split` says which split a document belongs to.",
+        "The column `split` says which split a document belongs to." + (f" This is {first}." if first else ""),
         "version": manifest["version"],
         **({"license": [_license_url(one) for one in licences]} if licences else {}),
         **({"inLanguage": languages} if languages else {}),
@@ -211,6 +212,12 @@ def _source(row: dict[str, Any]) -> dict[str, Any]:
         "dateModified": row["retrieved"],
         **({"isBasedOn": [one["url"] for one in row["upstream"]]} if row.get("upstream") else {}),
     }
+
+
+def _first(record: dict[str, Any]) -> str:
+    """What a first look is, empty for every other build."""
+    first = first_look.lines_of(record)
+    return first_look.said(first) if first else ""
 
 
 def _kept(tables: Tables, of: str) -> list[dict[str, Any]]:

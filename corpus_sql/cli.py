@@ -256,6 +256,12 @@ def run(
     ] = False,
     plan: Annotated[bool, typer.Option("--plan", help="say what would run and why, and run nothing")] = False,
     emit: Annotated[str, typer.Option(metavar="all|none", help="none: only the hashes, no version folder")] = "all",
+    first: Annotated[
+        int | None,
+        typer.Option(
+            metavar="N", min=1, help="a first look: N lines of each source, as VERSION-first-N", show_default=False
+        ),
+    ] = None,
     verbose: Annotated[
         bool, typer.Option("--verbose", help="name every relation, not only measures and stages")
     ] = False,
@@ -270,7 +276,15 @@ def run(
 
     report = Report(verbose=verbose)
     outcome = build.run(
-        config, threads=threads, memory=memory, cache=not no_cache, replace=replace, plan=plan, emit=emit, report=report
+        config,
+        threads=threads,
+        memory=memory,
+        cache=not no_cache,
+        replace=replace,
+        plan=plan,
+        emit=emit,
+        first=first,
+        report=report,
     )
     if report.console.is_terminal:
         report.line("")

@@ -56,6 +56,7 @@ class Config:
     language tables are resolved too: values["gopher"]["zh"]["min_n_words"].
     lines: the line, from 1, of each table and key that the file holds.
     kept: where a build is made again, the files that its folder keeps; they stand for those that the file names.
+    first: lines of each source that are read, None for all of them.
     """
 
     path: Path
@@ -74,6 +75,7 @@ class Config:
     values: Mapping[str, Any]
     lines: Mapping[Where, int] = field(default_factory=dict, repr=False, compare=False)
     kept: Kept | None = None
+    first: int | None = None
 
     @property
     def corpus(self) -> Path:

@@ -15,7 +15,7 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from corpus_sql import build_format
+from corpus_sql import build_format, first_look
 from corpus_sql.config import Config
 from corpus_sql.errors import ConfigError, DataError, Problem
 from corpus_sql.explain import open_build
@@ -76,6 +76,8 @@ def find(config: Config) -> list[Earlier]:
                 problems.append(Problem(where, f"{folder} is no build: it has no _MANIFEST.json and _audit/", fix))
             elif refused := _refused(real):
                 problems += refused
+            elif first := first_look.of(real):
+                problems.append(Problem(where, f"{folder} is {first_look.said(first)}", "Give a whole build."))
             elif real == own:
                 problems.append(Problem(where, f"{folder} is the build that this config makes"))
             elif table == "split" and (method := _method(real)) != "group_hash":

@@ -29,7 +29,7 @@ import pyarrow.compute as pc
 import pyarrow.parquet as pq
 import zstandard
 
-from corpus_sql import build_format, files, oscar_writing, shards
+from corpus_sql import build_format, files, first_look, oscar_writing, shards
 from corpus_sql.errors import ConfigError, DataError, Problem
 from corpus_sql.explain import open_build
 from corpus_sql.oscar_writing import Written
@@ -64,6 +64,8 @@ def export(
     if part_bytes is not None and part_bytes < 1:
         raise ConfigError(Problem("--part-bytes", f"is {part_bytes}, less than 1"))
     build_format.check(build, least=1)
+    if first := first_look.of(build):
+        raise ConfigError(Problem(str(build), f"is {first_look.said(first)}", "Run without --first, and export that."))
     open_build(build).close()
     build, target = Path(build).resolve(), Path(directory).resolve()
     unfinished = target.parent / f".{target.name}.exporting"

@@ -110,8 +110,8 @@ def read_ledger(path: Path) -> dict[str, Source]:
     return {row["source_id"]: _source(row, line) for line, row in rows}
 
 
-def gate(config: Config, *, threads: int = 1, progress: Progress | None = None) -> Gate:
-    """Judge the sources of a config, compare the raw files with the ledger, and hash them.
+def gate(config: Config, *, threads: int = 1, progress: Progress | None = None, hashed: bool = True) -> Gate:
+    """Judge the sources of a config, compare the raw files with the ledger, and hash them where that is asked for.
 
     progress: called as (file, bytes just hashed, bytes of all files), from several threads where threads > 1.
     Raises RefusedError with every refused source before anything but the ledger is opened; ConfigError when the ledger
@@ -136,7 +136,8 @@ def gate(config: Config, *, threads: int = 1, progress: Progress | None = None) 
     by_id = {row["source_id"]: _source(row, line) for line, row in rows}
     sources = [by_id[source_id] for source_id in config.sources]
     files, ignored, superseded = raw_files.compare(config.corpus / "raw", sources, path)
-    raw_files.check_hashes(files, threads=threads, progress=progress)
+    if hashed:
+        raw_files.check_hashes(files, threads=threads, progress=progress)
     return Gate(files, ignored, superseded, sources)
 
 

@@ -29,6 +29,7 @@ _OWN = {  # how a cause is said in few words
     "its SQL": "new settings or SQL", "its settings": "new settings or SQL", "its columns": "new settings or SQL",
     "its numbering": "new settings or SQL", "the raw files": "other raw files", "the reader's code": "new reader",
     "max_line_bytes": "new max_line_bytes", "the earlier builds": "other earlier builds",
+    "how many lines are read": "other lines",
 }  # fmt: skip
 
 
@@ -91,7 +92,7 @@ def _why(part: Part, by_name: dict[str, Step], stages: list[str]) -> str:
         return ", ".join(dict.fromkeys(_OWN.get(reason, reason.replace("the ", "new ", 1)) for reason in own))
     causes = dict.fromkeys(cause for step in run for cause in _causes(step, by_name, stages) if cause != part.name)
     if causes:
-        return "follows " + ", ".join(cause.removeprefix("stage ") for cause in causes)
+        return "follows " + ", ".join(cause.removeprefix("stage ").removeprefix("measure ") for cause in causes)
     return NEW
 
 

@@ -293,6 +293,7 @@ def _build_json(
         "corpus_sql": __version__,
         "dataset": config.dataset,
         "version": config.version,
+        **({"first": config.first} if config.first else {}),
         "hash_chain": {**hashes, "filter_config_sha256": config.sha256, "ledger_sha256": kept.ledger_sha256},
         "config": without_places({name: value for name, value in config.values.items() if name not in kept.unused}),
         "relations": {step.name: _relation(project, step) for step in steps},

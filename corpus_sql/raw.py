@@ -10,8 +10,8 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from itertools import chain, groupby
-from typing import Any, NamedTuple
+from itertools import chain, groupby, islice
+from typing import Any, NamedTuple, TypeVar
 
 import pyarrow as pa
 
@@ -21,6 +21,7 @@ from corpus_sql.raw_stream import RawFile, ahead, chunks
 
 __all__ = ["DOCUMENTS", "FILES", "QUARANTINE", "RawFile", "in_order", "read"]
 
+T = TypeVar("T")
 BOM = b"\xef\xbb\xbf"
 HEAD = 64 << 10  # bytes of a bad line that are kept
 BATCH_ROWS, BATCH_BYTES = 8192, 16 << 20
@@ -81,13 +82,18 @@ def in_order(files: Sequence[RawFile]) -> list[RawFile]:
 
 
 def read(
-    files: Sequence[RawFile], max_line_bytes: int, progress: Callable[[int], None] | None = None
+    files: Sequence[RawFile],
+    max_line_bytes: int,
+    progress: Callable[[int], None] | None = None,
+    *,
+    first: int | None = None,
 ) -> Iterator[tuple[str, pa.RecordBatch]]:
     """Yield ("documents" | "quarantine" | "files", a batch of that schema), in the order of `in_order` and of lines.
 
     A batch holds at most 8,192 rows and ends with the row that reaches 16 MiB, whatever files it came from. A line of
     more than `max_line_bytes` bytes is quarantined, and never held whole. `progress` is told the compressed bytes read
-    so far, of all files. Memory: a batch, three chunks of 2 MiB, the longest line, zstd's window.
+    so far, of all files. `first`: no more than so many lines of each source are read; a file behind them is not opened
+    and has 0 lines. Memory: a batch, three chunks of 2 MiB, the longest line, zstd's window.
 
     Raises DataError when it comes to a file that is damaged or not the one in the ledger, with all such files in it;
     rows of the first one may be out already, so nothing of this call may be used then.
@@ -95,13 +101,15 @@ def read(
     ordered = in_order(files)
     documents, bad, done = _Batch("documents", DOCUMENTS), _Batch("quarantine", QUARANTINE), _Batch("files", FILES)
     next_k: dict[str, int] = {}
-    for index, group in groupby(ahead(chunks(ordered)), key=lambda item: item[0]):
+    full = set()  # sources of which enough was read
+    for index, group in groupby(ahead(chunks(ordered, lambda file: file.source_id in full)), key=lambda item: item[0]):
         file = ordered[index]
         source, name, first_k = file.source_id, file.name, next_k.get(file.source_id, 0)
         counts = {"documents": 0, "quarantined": 0, "blank": 0}
         line = 0
         offset, pieces = _after_bom(_told(group, progress))
-        for line, (byte_offset, content) in enumerate(_lines(pieces, offset, max_line_bytes), start=1):
+        lines = _lines(pieces, offset, max_line_bytes)
+        for line, (byte_offset, content) in enumerate(_until(lines, first, first_k), start=1):
             k = first_k + line - 1
             if type(content) is bytes:
                 if not content.strip(b" \t\r"):
@@ -124,6 +132,8 @@ def read(
                 if bad.add(row, len(long.head)):
                     yield bad.flush()
         next_k[source] = first_k + line
+        if next_k[source] == first:
+            full.add(source)
         row = (name, source, file.sha256, file.bytes, line, *counts.values(), int(offset > 0))
         if done.add(row, 0):
             yield done.flush()
@@ -217,6 +227,11 @@ def _lines(pieces: Iterable[bytes], offset: int, limit: int) -> Iterator[tuple[i
         begun.add(tail)
     if begun.length:
         yield offset, begun.end(False)
+
+
+def _until(lines: Iterator[T], first: int | None, before: int) -> Iterator[T]:
+    """The lines of a file up to the last that is asked for; `before` of them stand in the source's files before it."""
+    return lines if first is None else islice(lines, max(first - before, 0))
 
 
 def _after_bom(pieces: Iterator[bytes]) -> tuple[int, Iterator[bytes]]:

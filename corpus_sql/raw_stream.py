@@ -8,7 +8,7 @@ is short, so a damaged file is looked at again by `_damage`, which walks the fra
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from pathlib import Path
@@ -61,11 +61,14 @@ class _Span:
         self.closed = True
 
 
-def chunks(files: Sequence[RawFile]) -> Iterator[tuple[int, bytes, int]]:
+def chunks(
+    files: Sequence[RawFile], enough: Callable[[RawFile], bool] = lambda _: False
+) -> Iterator[tuple[int, bytes, int]]:
     """Yield (index of the file, decompressed bytes, compressed bytes read so far in all files), file after file.
 
     Each file ends with one empty chunk, which comes only when the whole file was read, all of its frames were complete,
-    their checksums were right and size and SHA-256 are those of the ledger. Holds one chunk and zstd's window.
+    their checksums were right and size and SHA-256 are those of the ledger. Of a file of which there is `enough`, which
+    is asked before each chunk, no more is read, and none of this is known. Holds one chunk and zstd's window.
 
     Raises DataError for a file that cannot be opened, is damaged, or is not the one the ledger lists; the files after
     it are read to their ends first, so that one run names all of them.
@@ -73,8 +76,12 @@ def chunks(files: Sequence[RawFile]) -> Iterator[tuple[int, bytes, int]]:
     before = 0
     for index, file in enumerate(files):
         try:
-            for chunk, count in _chunks(file):
+            for chunk, count in _chunks(file) if not enough(file) else ():
                 yield index, chunk, before + count
+                if enough(file):
+                    break
+            if enough(file):
+                yield index, b"", before
         except DataError as error:
             further = [problem for later in files[index + 1 :] for problem in _problems(later)]
             raise DataError(error.problems + further) from error

@@ -17,7 +17,7 @@ from typing import Any
 
 import pyarrow.parquet as pq
 
-from corpus_sql import __version__, inputs, ledger, model_files, raw_files
+from corpus_sql import __version__, first_look, inputs, ledger, model_files, raw_files
 from corpus_sql.build import Again, run
 from corpus_sql.config import Kept
 from corpus_sql.earlier import USES
@@ -73,7 +73,8 @@ def make(build: Opened, scratch: Path) -> Path:
     if (own := build.audit / inputs.INPUTS / "project").is_dir():
         shutil.copytree(own, project, dirs_exist_ok=True)
     kept = Kept(tuple(inputs.protected(build.folder)), _language_model(build), _earlier(build))
-    return run(project / "config.toml", again=Again(scratch, kept, _gate(build))).folder
+    first = first_look.lines_of(build.record)
+    return run(project / "config.toml", first=first, again=Again(scratch, kept, _gate(build))).folder
 
 
 def other_versions(record: dict[str, Any]) -> list[str]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from functools import partial
 
-from corpus_sql import charts, report_contents
+from corpus_sql import charts, first_look, report_contents
 from corpus_sql.report_facts import Facts, Histogram
 from corpus_sql.report_parts import MOST, TABLE, Chart, Section, Table, cut, shift
 from corpus_sql.report_problems import percent, problems
@@ -36,10 +36,12 @@ def sections(facts: Facts) -> list[Section]:
 
 def lead(facts: Facts) -> str:
     """The whole build in a sentence, for the head of a report."""
+    first = first_look.lines_of(facts.record)
     kept, chars = facts.manifest["n_docs"], sum(row["chars_kept"] for row in facts.rows["languages"])
     return (
         f"{kept:,} of {counted(facts.documents, 'document')} {'was' if facts.documents == 1 else 'were'} kept: "
         f"{counted(chars, 'character')} in {counted(facts.manifest['n_shards'], 'shard')}."
+        + (f" This is {first_look.said(first)}." if first else "")
     )
 
 

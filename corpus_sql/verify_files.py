@@ -18,8 +18,8 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.parquet as pq
 
+from corpus_sql import first_look, shards
 from corpus_sql import manifest as manifests
-from corpus_sql import shards
 from corpus_sql.config import without_places
 from corpus_sql.findings import Say
 from corpus_sql.opened import Opened
@@ -42,6 +42,7 @@ _PRINTED = (
         "tools",
         "files",
         "max_line_bytes",
+        "first",
         "code",
         "superseded",
     ),
@@ -136,11 +137,15 @@ def config(build: Opened, say: Say) -> str:
     ):
         if stated != digest:
             say.error(f"{where} is {stated}, config.toml has {digest}")
+    first = first_look.lines_of(build.record)
+    if first:
+        say.notice(f"this is {first_look.said(first)}", "Run without --first for the corpus.")
+    written = {**build.written, "version": first_look.version_of(str(build.written.get("version")), first)}
     for key in ("dataset", "version"):
-        found = {build.written.get(key), build.manifest[key], build.record[key]}
+        found = {written.get(key), build.manifest[key], build.record[key]}
         if len(found) > 1:
             say.error(
-                f"{key} is {build.written.get(key)!r} in config.toml, {build.manifest[key]!r} in the manifest, "
+                f"{key} is {written.get(key)!r} by config.toml, {build.manifest[key]!r} in the manifest, "
                 f"{build.record[key]!r} in build.json"
             )
     for path, value in _leaves(

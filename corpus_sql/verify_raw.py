@@ -9,12 +9,13 @@ from __future__ import annotations
 import hashlib
 import json
 from collections.abc import Iterator
+from itertools import islice
 from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
 
-from corpus_sql import ledger, raw_line
+from corpus_sql import first_look, ledger, raw_line
 from corpus_sql.findings import Say, Unchecked
 from corpus_sql.opened import Opened
 from corpus_sql.raw_fields import Document, nfc
@@ -34,6 +35,7 @@ def raw(build: Opened, say: Say) -> str:
     if not home.is_dir():
         raise Unchecked(f"raw is not here: it would be {home}")
     superseded = _superseded(build)
+    first = first_look.lines_of(build.record)
     count = gone = 0
     for file, sha256, size, lines, blank, bom in files:
         path = home / file
@@ -53,10 +55,10 @@ def raw(build: Opened, say: Say) -> str:
             )
             continue
         wrong: dict[str, list[str]] = {}
-        found = _compare(build, file, path, wrong)
+        found = _compare(build, file, path, wrong, lines if first else None)
         for what, examples in wrong.items():
             say.many(f"{file}: {what}", examples)
-        if found["lines"] != lines or found["blank"] != blank or found["bom"] != bom:
+        if found["lines"] != lines or found["blank"] != blank or (found["bom"] != bom and (lines or not first)):
             stated = f"{lines:,} lines, {blank:,} blank, {bom} byte order marks"
             say.error(
                 f"{file}: {stated} in the audit table; "
@@ -75,13 +77,16 @@ def _superseded(build: Opened) -> set[str]:
     return {one.path for source in ledger.read_ledger(path).values() for one in source.superseded}
 
 
-def _compare(build: Opened, file: str, path: Path, wrong: dict[str, list[str]]) -> dict[str, int]:
-    """Walk a file and what the build says of its lines side by side; return how much of it was found."""
+def _compare(build: Opened, file: str, path: Path, wrong: dict[str, list[str]], most: int | None) -> dict[str, int]:
+    """Walk a file and what the build says of its lines side by side; return how much of it was found.
+
+    most: lines of it that were read, None for all.
+    """
     expected = build.stream(query("verify_raw_lines"), [file])
     wanted = next(expected, None)
     number = blank = found = 0
     start, lines = _lines(path)
-    for number, (offset, line) in enumerate(lines, 1):
+    for number, (offset, line) in enumerate(islice(lines, most), 1):
         while wanted and wanted[0] < number:  # a second row for one line
             wrong.setdefault("more than one row for a line", []).append(wanted[2])
             wanted = next(expected, None)
