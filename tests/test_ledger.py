@@ -270,7 +270,8 @@ def test_a_files_path_is_looked_at_as_well(corpus):
 
 def test_why_a_source_may_not_be_trained_on_can_be_asked_before_it_has_a_row():
     source = Source("crm", "https://example.org", "MIT", "public", "2026-10-09")
-    assert refusals(source) == ['looks like customer or evaluation data ("crm" in crm) and has no reviewer']
+    what = 'looks like customer or evaluation data ("crm" in crm) and has no reviewer'
+    assert refusals(source) == [(what, "A person has to look at it and put their name there.")]
     assert refusals(Source("blog", "https://example.org", "MIT", "self-written", "2026-10-09")) == []
 
 
