@@ -152,7 +152,7 @@ class Story:
     id: str
     document: dict[str, Any] | None
     quarantined: dict[str, Any] | None
-    decisions: list[dict[str, Any]]
+    decisions: list[dict[str, Any]]  # each with `passed`, the rules that let it pass: see judging.passed
     path: list[dict[str, Any]]  # the pairs from this document to its witness
     witnesses: list[
         dict[str, Any]
@@ -168,6 +168,9 @@ class Story:
 
 def why(folder: Path, id: str) -> Story:
     """Return the story of one document or quarantined line; raises ConfigError for an id the build does not hold."""
+    from corpus_sql import judging  # it opens builds itself
+
+    folder = Path(folder)
     build_format.check(folder)
     with open_build(folder) as connection:
 
@@ -182,6 +185,10 @@ def why(folder: Path, id: str) -> Story:
             raise ConfigError(_unknown(connection, id))
         decisions = rows("from decisions where id = ? order by seq", id)
         last = decisions[-1] if decisions else {}
+        judging.add_relations(connection)
+        for one in decisions:
+            judged = one["seq"] > 0 and one["verdict"] == "keep"
+            one["passed"] = judging.passed(connection, folder, one["stage"], id) if judged else []
         path = []
         if last.get("reason") in COPIES and last.get("witness"):
             kind = "near" if last["reason"] == "near_duplicate" else "exact"

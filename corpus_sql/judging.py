@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import json
+import math
 import re
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 import duckdb
 
@@ -84,8 +86,49 @@ def rules(folder: Path, stages: list[str]) -> list[Rule]:
 
 def as_if_fired(folder: Path, rule: Rule) -> str:
     """The stage's SQL in which this rule fires for every document, so that value and threshold of each are told."""
-    sql = stage_sql(folder, rule.stage)
+    return _fired(stage_sql(folder, rule.stage), rule)
+
+
+def _fired(sql: str, rule: Rule) -> str:
     return sql.replace(
         f"case when {rule.condition} then {{'verdict': 'reject', 'reason': '{rule.reason}',",
         f"case when true then {{'verdict': 'reject', 'reason': '{rule.reason}',",
     )
+
+
+def passed(connection: duckdb.DuckDBPyConnection, folder: Path, stage: str, id: str) -> list[dict[str, Any]]:
+    """Return the rules with a threshold that a document passed at a stage: reason, metric, value and threshold of each.
+
+    connection: as open_for_judging gives it. The value is null where it was not measured. Empty for a stage that reads
+    more than the build holds.
+    """
+    sql, own = stage_sql(folder, stage), rules(folder, [stage])
+    if not own or not can_judge(folder, stage):
+        return []
+    for rule in own:
+        sql = _fired(sql, rule)
+    try:
+        found = connection.execute(f"select unnest(hits) as hit from ({sql}) as fired where id = ?", [id]).fetchall()
+    except (duckdb.BinderException, duckdb.CatalogException):  # a user's own, over the text or with a UDF
+        return []
+    limits = {rule.reason: _limit(folder, rule) for rule in own if not rule.condition.startswith(("false", "(false)"))}
+    hits = [
+        {**hit, "threshold": limits[hit["reason"]] or hit["threshold"]} for (hit,) in found if hit["reason"] in limits
+    ]
+    return [
+        {
+            "reason": hit["reason"],
+            "metric": hit["metric"],
+            "value": hit["value"] if hit["value"] is not None and math.isfinite(hit["value"]) else None,
+            "threshold": hit["threshold"],
+        }
+        for hit in hits
+        if hit["threshold"] is not None
+    ]
+
+
+def _limit(folder: Path, rule: Rule) -> float | None:
+    """The threshold of a rule that names it only where it fires."""
+    if rule.reason != "lang_undetermined":
+        return None
+    return json.loads((folder / "_audit" / "build.json").read_text("utf-8"))["config"]["lang"]["min_score"]

@@ -30,6 +30,7 @@ _ACTING = re.compile(
 
 
 _LANGUAGES = 10  # lines of the table at the end of a run
+WIDTH = 100  # columns that a line of a story takes, where it can be kept short
 ITEMS = 5  # protected items that a story names
 
 
@@ -171,7 +172,8 @@ def _story(found: Story) -> Iterator[str]:
     width = max(len(d["stage"]) for d in found.decisions)
     for decision in found.decisions:
         hits = decision["hits"] or []
-        yield f"  {decision['stage']:<{width}}  {decision['verdict']:<10}  {_hit(decision)}".rstrip()
+        told = _hit(decision) or _passed(decision, WIDTH - width - 16)
+        yield f"  {decision['stage']:<{width}}  {decision['verdict']:<10}  {told}".rstrip()
         for hit in hits[1:]:
             yield f"  {'':<{width}}  {'also':<10}  {_hit(hit)}"
     for step in found.path:
@@ -228,6 +230,26 @@ def _relatives(found: Story) -> Iterator[str]:
 
 def _first(names: list[str], n: int) -> str:
     return ", ".join(names) + (f" and {n - len(names):,} more" if n > len(names) else "")
+
+
+def _passed(decision: dict[str, Any], width: int) -> str:
+    """The values that were nearest to their thresholds, as many as have room; of a value with two, the nearer one."""
+    nearest: dict[str, tuple[float, str]] = {}
+    for rule in decision["passed"]:
+        value, threshold = rule["value"], rule["threshold"]
+        if value is None:
+            continue
+        apart = abs(value - threshold) / (max(abs(value), abs(threshold)) or 1)
+        end = "max" if rule["reason"].startswith("high_") else "min"
+        told = f"{rule['metric']} {number(value)} ({end} {number(threshold)})"
+        nearest[rule["metric"]] = min(nearest.get(rule["metric"], (apart, told)), (apart, told))
+    text = ""
+    for _, told in sorted(nearest.values()):
+        longer = f"{text}, {told}" if text else told
+        if text and len(longer) > width:
+            break
+        text = longer
+    return text
 
 
 def _hit(hit: dict[str, Any]) -> str:

@@ -53,9 +53,9 @@ NAME = "s/20260102/part-00000.jsonl.zst"
 ORIGIN = "  https://example.org/a  CC0-1.0, fetched 2026-01-02T03:04:05Z"
 KEPT_BY_ALL = """\
   read           keep
-  lang           keep
-  gopher         keep
-  repetition     keep
+  lang           keep        lang_score 0.989663 (min 0.65)
+  gopher         keep        alpha_word_ratio 0.989899 (min 0.8), mean_word_length 3.88889 (min 3)
+  repetition     keep        top_2gram_char_ratio 0.0311688 (max 0.2)
   exact_dedup    keep
   near_dedup     keep
   decontaminate  keep
@@ -77,11 +77,39 @@ def test_a_kept_document(built: Corpus):
     ]
 
 
+def test_the_values_that_let_it_pass(built: Corpus):
+    """As JSON, all of a stage, with both ends of a range, each as the tables of the build have it."""
+    passed = {one["stage"]: one["passed"] for one in explain.why(built.version, "s:0").decisions}
+    (lang,) = passed["lang"]
+    assert (lang["reason"], lang["metric"], lang["threshold"]) == ("lang_undetermined", "lang_score", 0.65)
+    told = {rule["reason"]: (rule["value"], rule["threshold"]) for rule in passed["gopher"]}
+    with explain.open_build(built.version) as connection:
+        (n_words,) = connection.execute("select n_words from measures.words where id = 's:0'").fetchone()
+    assert told["low_n_words"] == (n_words, 50) and told["high_n_words"] == (n_words, 100_000)
+    assert "no_words" not in told  # it has no threshold
+    assert len(passed["repetition"]) == 13
+    assert passed["read"] == passed["exact_dedup"] == passed["near_dedup"] == passed["pii"] == []
+    assert {one["stage"]: one["passed"] for one in explain.why(built.version, "s:1").decisions}["gopher"] == []
+
+
+def test_a_rule_of_the_users_own_tells_what_it_measured_or_nothing(corpus: Corpus):
+    """One over a measure does; one that reads the text, which the build has not for every document, cannot."""
+    sql = corpus.folder / "sql" / "stages"
+    sql.mkdir(parents=True)
+    head = "-- {0}: a rule.\n--\n-- config: max_n | most\nselect d.id as id, {{{{ hits([high('n')]) }}}} as hits\nfrom "
+    over = "(select d.id as id, {1} as n from {{{{ input }}}} as d join {2} using (id)) as d"
+    for name, n, table in (("words_", "n_words", "measures.words"), ("letters", "length(text)", "read.documents")):
+        (sql / f"{name}.sql").write_text((head + over).format(name, n, table) + "\n")
+    corpus.source("s", ["one two three"])
+    corpus.run('stages = ["words_", "letters"]\n[words_]\nmax_n = 9\n[letters]\nmax_n = 99')
+    assert story(corpus, "s:0")[4:6] == ["  words_   keep        n 3 (max 9)", "  letters  keep"]
+
+
 def test_a_rejected_document_and_all_other_rules_that_fired(built: Corpus):
     assert story(built, "s:1")[2:] == [
         "  en, 23 characters",
         "  read    keep",
-        "  lang    keep",
+        "  lang    keep        lang_score 0.948277 (min 0.65)",
         "  gopher  reject      low_n_words  n_words 7, threshold 50",
         "          also        low_mean_word_length  mean_word_length 2.42857, threshold 3",
         "          also        high_hash_ratio  hash_ratio 0.428571, threshold 0.1",
