@@ -387,7 +387,7 @@ def diff(
 def verify(
     build: BuildPath,
     rebuild: Annotated[
-        bool, typer.Option("--rebuild", help="make the build again in a scratch place, and compare every byte")
+        bool, typer.Option("--rebuild", help="make it again with the code it keeps, and compare every byte")
     ] = False,
     as_json: AsJson = False,
 ) -> None:
@@ -396,8 +396,9 @@ def verify(
     Example: corpus-sql verify artifacts/corpus/demo/v1 --rebuild
     """
     from corpus_sql import verifying
+    from corpus_sql.progress import Report
 
-    found = verifying.verify(build, rebuild=rebuild)
+    found = verifying.verify(build, rebuild=rebuild, report=Report() if rebuild else None)
     if as_json:
         _print_json(found.as_dict())
     else:

@@ -14,14 +14,16 @@ import duckdb
 from corpus_sql.explain import open_build
 from corpus_sql.findings import EXAMPLES, Say, few
 from corpus_sql.model import parse
+from corpus_sql.progress import Report
 from corpus_sql.project import BUILT_IN, builtin
 
 
 class Opened:
     """Everything is read when it is asked for first, so that a damaged file stops only the checks that need it."""
 
-    def __init__(self, folder: Path):
+    def __init__(self, folder: Path, report: Report | None = None):
         self.folder = Path(folder).resolve()
+        self.report = report  # where the progress of what takes long is shown
 
     @property
     def audit(self) -> Path:

@@ -74,7 +74,8 @@ def make(build: Opened, scratch: Path) -> Path:
         shutil.copytree(own, project, dirs_exist_ok=True)
     kept = Kept(tuple(inputs.protected(build.folder)), _language_model(build), _earlier(build))
     first = first_look.lines_of(build.record)
-    return run(project / "config.toml", first=first, again=Again(scratch, kept, _gate(build))).folder
+    again = Again(scratch, kept, _gate(build))
+    return run(project / "config.toml", first=first, again=again, report=build.report).folder
 
 
 def other_versions(record: dict[str, Any]) -> list[str]:

@@ -21,6 +21,7 @@ from corpus_sql import (
 from corpus_sql.errors import ConfigError, CorpusError
 from corpus_sql.findings import ERROR, NOTICE, OK, UNCHECKED, Check, Findings, Say, Unchecked
 from corpus_sql.opened import Opened
+from corpus_sql.progress import Report
 
 # what reading a file that somebody changed can end in
 _FAILURES = (
@@ -84,18 +85,19 @@ CHECKS: tuple[tuple[str, str, Callable[[Opened, Say], str], tuple[str, ...]], ..
 )
 
 
-def verify(build: Path, *, rebuild: bool = False) -> Findings:
+def verify(build: Path, *, rebuild: bool = False, report: Report | None = None) -> Findings:
     """Make every check on a build; nothing is written. `Findings.errors` is empty when it may be handed over.
 
     A check that cannot be made here (raw files that lie elsewhere, a stage that was not in the build) is a notice and
-    says so. rebuild: make the build again in a scratch place too, and compare every byte.
+    says so. rebuild: make the build again in a scratch place too, and compare every byte; this runs the functions that
+    the folder keeps. report: where the progress of that is shown.
     Raises ConfigError where the folder is no build at all, or one of another format.
     """
     folder = Path(build)
     if not any((folder / name).exists() for name in ("_MANIFEST.json", "_audit")):
         raise ConfigError(builds.no_build(folder))
     build_format.check(folder)
-    opened, found, damaged = Opened(folder), Findings(str(folder)), set()
+    opened, found, damaged = Opened(folder, report), Findings(str(folder)), set()
     try:
         for layer, name, check, needs in CHECKS:
             if check is rebuilt and not rebuild:

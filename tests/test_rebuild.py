@@ -368,7 +368,7 @@ def test_all_tables_at_once_and_the_sums_written_anew(whole: Corpus, tmp_path: P
     copy.sums()
     result = CliRunner().invoke(app, ["verify", str(copy.build), "--rebuild", "--json"])
     assert result.exit_code == 1
-    found = [one["what"] for one in json.loads(result.output)["findings"] if one["check"] == "rebuild"]
+    found = [one["what"] for one in json.loads(result.stdout)["findings"] if one["check"] == "rebuild"]
     assert found == [
         "made again, README.md is another: the first line that differs is 69",
         "made again, _audit/measures/words.parquet is another: 1 row, the first id a:2",
