@@ -132,7 +132,7 @@ def test_every_table_lies_in_a_box_of_its_own_that_scrolls(page):
 
 
 def test_a_source_ends_in_as_many_lines_as_it_began_with(found):
-    (table,) = section(found, "sources").tables
+    table, _ = section(found, "sources").tables
     (row,) = [dict(zip(table.head, row, strict=True)) for row in table.rows]
     stages = [stage for stage in found.config["stages"] if stage in row]
     assert row["lines"] == row["blank"] + row["read"] + sum(row[stage] for stage in stages) + row["kept"] == 30

@@ -125,6 +125,7 @@ def test_stages_that_did_not_run_and_texts_that_were_not_kept_are_not_missed(cor
     )
     assert {one.name: one.says for one in found.checks if one.layer == "sources"} == {
         "sources": "1 sources",
+        "ledger": "1 row, 0 inputs",
         "raw": "5 lines in 2 files",
         "splits": "3 documents, content_hash",
         "groups": "3 groups",
