@@ -772,8 +772,8 @@ def test_what_is_no_build(two):
         diffing.diff(two[0], two[0].parent / "v99")
     (problem,) = error.value.problems
     assert problem.where == str(two[0].parent / "v99")
-    assert problem.what == "this is no build: it has no _MANIFEST.json and _audit/"
-    assert problem.fix == "Give a version folder, corpus/<dataset>/<version>."
+    assert problem.what == "there is no version v99"
+    assert problem.fix.startswith("Built are: v1")
 
 
 def test_rows_in_other_files_are_the_same_rows(counted):
