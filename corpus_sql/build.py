@@ -204,7 +204,8 @@ def _run(
         told = noticing.notices(engine, config, steps)
         notices += told
         written = write_folder(project, gate.sources, engine, steps, emit=emit, report=report, notices=notices)
-        status = finish(config, written, final, replace=replace)
+        with report.step(parts.PUBLISH, None):
+            status = finish(config, written, final, replace=replace)
         return Outcome(status, final, steps, written, estimate, notices=notices, told=told)
 
 

@@ -15,14 +15,14 @@ if TYPE_CHECKING:
     from corpus_sql.progress import Report
 
 NEW = "not built yet"
-CHECKED, SHARDS, TABLES, AUDIT = "check files", "write shards", "write audit tables", "audit"
+CHECKED, SHARDS, TABLES, AUDIT, PUBLISH = "check files", "write shards", "write audit tables", "audit", "publish"
 REST = "groups and tables"
 # how long each step takes beside the others: seconds for 56,357 documents, 229 MB of text, on two cores
 _SECONDS = {
     CHECKED: 0.5, "read": 11.0, "measures.language": 16.0, "measures.words": 10.0,
     "measures.repetition": 17.0, "measures.content": 5.0, "measures.minhash": 11.0, "measures.decontaminate": 10.0,
     "near_dedup.verified": 4.0, "relations.redactions": 18.0, "outputs.finals": 2.5, "outputs.decisions": 1.5,
-    SHARDS: 9.0, TABLES: 9.0, AUDIT: 2.0,
+    SHARDS: 9.0, TABLES: 9.0, AUDIT: 2.0, PUBLISH: 1.0,
 }  # fmt: skip
 _MEASURE, _OTHER = 10.0, 0.3  # of measures of a project's own, and of all other relations
 _OWN = {  # how a cause is said in few words
@@ -125,7 +125,7 @@ def weights(steps: list[Step] | None = None) -> dict[str, float]:
         **read,
         **{name: _SECONDS.get(name, _MEASURE if name.startswith("measures.") else _OTHER) for name in run
            if name not in READ},
-        **{name: _SECONDS[name] for name in (SHARDS, TABLES, AUDIT)},
+        **{name: _SECONDS[name] for name in (SHARDS, TABLES, AUDIT, PUBLISH)},
     }  # fmt: skip
 
 

@@ -31,8 +31,9 @@ class Bar:
     def __init__(self, clock: Callable[[], float] = time.perf_counter):
         self.clock, self.lock = clock, Lock()
         self.weights: Mapping[str, float] = {}
-        self.done = self.shown = 0.0  # weight of the steps that ended; share of the whole that was shown
-        self.began = clock()  # when the steps that `done` counts began
+        self.ended: set[str] = set()
+        self.shown = 0.0  # share of the whole
+        self.began = clock()
         self.name = self.called = self.unit = ""
         self.total: int | None = None
         self.count, self.since = 0, self.began
@@ -56,14 +57,15 @@ class Bar:
     def end(self) -> None:
         """End the step that runs."""
         with self.lock:
-            self.done += self.weights.get(self.name, 0.0)
+            self.ended.add(self.name)
             self.name, self.called, self.total, self.count = "", "", None, 0
 
     def share(self) -> float:
         """Return the share of the whole that is done, below 1."""
         with self.lock:
             own = min(self.count / self.total, _MOST) if self.total else 0.0
-            so_far, whole = self.done + self.weights.get(self.name, 0.0) * own, sum(self.weights.values())
+            whole, so_far = sum(self.weights.values()), sum(self.weights.get(name, 0.0) for name in self.ended)
+            so_far += 0.0 if self.name in self.ended else self.weights.get(self.name, 0.0) * own
             self.shown = max(self.shown, min(so_far / whole, _MOST) if whole else 0.0)
             return self.shown
 

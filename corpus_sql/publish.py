@@ -157,7 +157,8 @@ def write_folder(
         with report.step(parts.AUDIT, None):
             explain.audit(building, project, engine.memory)
         write(audit / "run.json", manifest.dumps(_run_json(report)))
-        _write_sums(building)
+        with report.step(parts.PUBLISH, None):
+            _write_sums(building)
     except OSError as error:
         shutil.rmtree(building, ignore_errors=True)
         if met := limits.of(error):

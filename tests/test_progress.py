@@ -83,6 +83,16 @@ def test_the_bar_is_not_full_while_a_step_runs_that_counts_more_than_was_thought
     assert bar.share() == 0.99
 
 
+def test_a_step_that_comes_twice_counts_once():
+    bar = Bar(Clock())
+    bar.plan({"a": 1, "b": 1})
+    for _ in range(2):
+        bar.start("a", 10, "documents")
+        bar.advance(10)
+        bar.end()
+    assert bar.share() == 0.5
+
+
 def test_a_step_that_nobody_planned_leaves_the_bar_where_it_is():
     bar = Bar(Clock())
     bar.plan({"a": 1, "b": 1})
