@@ -67,12 +67,12 @@ def exchange(one: Path, other: Path) -> bool:
 def recover(final: Path) -> None:
     """Undo what a killed run left: an unfinished folder goes, a version that was set aside comes back."""
     aside = final.parent / f".{final.name}.replaced"
-    if os.path.lexists(aside) and not os.path.lexists(final):
+    if (aside.is_dir() or aside.is_symlink()) and not os.path.lexists(final):
         os.rename(aside, final)
     for leftover in (aside, final.parent / f".{final.name}.building"):
         if leftover.is_symlink():  # never what it leads to
             leftover.unlink()
-        elif leftover.exists():
+        elif leftover.is_dir():
             shutil.rmtree(leftover)
 
 

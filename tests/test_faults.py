@@ -253,6 +253,15 @@ def test_what_no_run_made_is_told_before_the_work_and_stays(corpus: Corpus, name
     assert not (corpus.folder / "artifacts" / ".work").exists()
 
 
+@pytest.mark.parametrize("name", [".v1.building", ".v1.replaced", "v1"])
+def test_the_hashes_alone_touch_nothing_there(corpus: Corpus, name: str):
+    corpus.source("s", ["one"])
+    corpus.version.parent.mkdir(parents=True)
+    (corpus.version.parent / name).write_text("not to be lost")
+    assert corpus.run("stages = []", emit="none").status == "hashes"
+    assert (corpus.version.parent / name).read_text() == "not to be lost"
+
+
 def test_an_empty_folder_is_in_nobody_s_way(corpus: Corpus):
     corpus.source("s", ["one"])
     corpus.version.mkdir(parents=True)
