@@ -18,7 +18,11 @@ from conftest import Corpus, shared
 # what may differ between two equal builds, and the list of hashes that names it
 MAY_DIFFER = ("_audit/run.json", "_audit/SHA256SUMS")
 # what the raw files' own hashes stand in
-NAMES_RAW_FILES = (*MAY_DIFFER, "_audit/build.json", "_audit/files.parquet")
+NAMES_RAW_FILES = (
+    *MAY_DIFFER,
+    "README.md",
+    *(f"_audit/{name}" for name in ("build.json", "files.parquet", "ledger.jsonl")),
+)
 
 
 CONFIG = made_corpus.CONFIG.replace("shard_rows = 60", "shard_rows = 25")
