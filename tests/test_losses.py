@@ -160,8 +160,8 @@ def test_one_protected_item_that_dropped_many(corpus: Corpus):
     corpus.source("s", [english(n) + " " + KEPT for n in range(10)] + [english(n) for n in range(10, 120)])
     config = 'stages = ["decontaminate"]\n' + SCRIPT + protect(corpus, KEPT)
     assert told(corpus, config) == [
-        "one protected item dropped many of 10 contaminated documents: item-0 10; "
-        "read some: from decisions where witness = 'item-0' limit 20"
+        "one protected item dropped many of 10 contaminated documents: items:item-0 10; "
+        "read some: from decisions where witness = 'items:item-0' limit 20"
     ]
 
 
