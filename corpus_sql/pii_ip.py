@@ -14,17 +14,25 @@ _BEFORE_VERSION = re.compile(
     r"firefox|chrome|chromium|opera|safari|thunderbird|python|java|windows(?: nt)?|libreoffice|openoffice|flash|"
     r"sections|sec|chapter|clause|figure|fig|table|appendix|annex|step|oid|kernel|abschnitt|kapitel|tabelle)"
     r"(?: ?(?:no|number|nr))?\.?[\"']?|版本号?|版|固件|内核|章节?|小节|节|表|图|第|§+|[=~!<>^]=|\^|~)"
-    r"(?:\s?(?:[:：=为是]|is))?\s{0,2}[\"'(\[vV]?\Z",
+    r"(?:\s?(?:[:：=为是>]|is))?\s{0,2}[\"'(\[vV]{0,3}\Z",
     re.IGNORECASE,
 )
-_PRODUCT = re.compile(r"(?<![A-Za-z0-9])[A-Za-z]*[A-Z][A-Za-z]+/\Z")
+_PRODUCT = re.compile(
+    r"(?<![A-Za-z0-9])[A-Za-z]*[A-Z][A-Za-z]+/\Z|"
+    r"(?<![\w/.:@-])(?!(?:ip|inet|tcp|udp|http|host|addr|dns|peer|net|subnet|cidr|server|client|node|from|to|src|dst|"
+    r"gateway|gw|route|proxy|remote|local|lan|wan|logs?|data|etc)\w{0,4}/)[a-z][a-z0-9_+-]+/\Z|"
+    r"(?<![\w.])[a-z]+[0-9][a-z]+:\Z|[a-z]\w*(?:\.[\w-]+)+:[\w.-]+:\Z|"  # log4j:1.2.3.4, org.example:lib:1.2.3.4
+    r"[a-z]-(?:core|api|client|common|utils?|lib|server|starter|plugin|sdk|cli|parent|bom):\Z"
+)
 _HEADING = re.compile(r"(?:\A|\n)#{1,6}\s+\Z")
 _AFTER_VERSION = re.compile(
     r"-[0-9]+\.(?:fc|el)\d|[-+_.](?:alpha|beta|rc|snapshot|release|final|dev|pre|post|ga|m\d|ubuntu|el\d|fc\d|tar|tgz|zip|jar|whl|gem|rpm|deb|"
-    r"exe|msi|dmg|pkg|apk|so|dll|pdf|gz|xz|bz2)|\s?(?:版|节|章)|\s(?:version|release|update|firmware)\b",
+    r"exe|msi|dmg|pkg|apk|so|dll|pdf|gz|xz|bz2)|\s?(?:版|节|章)|\s(?:version|release|update|firmware)\b(?!\s?[:=(]?\s?v?[0-9])",
     re.IGNORECASE,
 )
 _NUMBERED = re.compile(r"\.\s+[^\W\d_]")
+_TITLED = re.compile(r"[ \t]{1,4}(?:[A-Z][a-z]{2,}|[\u4e00-\u9fff]{2})[^\n.。:：]{0,60}(?:\.{3,}[^\n]*)?(?:\n|\Z)")
+_PLURAL = re.compile(r"(?:versions|releases|builds|revisions|sections)[^\w\n]{0,4}\Z", re.IGNORECASE)
 _LISTED = re.compile(r"\s?(?:,|、|/|-|–|&|and|or|to|und|oder|bis|和|或|到|至|及)\s?[vV]?", re.IGNORECASE)
 _LABEL = re.compile(r"(?<![A-Za-z0-9_])(?:[A-Za-z]{2,}|[Ii][Pp](?:[Vv]?[46])?)\Z")
 _MASK_WORD = re.compile(r"mask(?:e|\s+is)?\s?[:=：]?\s{0,2}\Z|掩码\s?[:：为是]?\s{0,2}\Z", re.IGNORECASE)
@@ -51,15 +59,18 @@ def find_ips(text: str, folded: bytes) -> list[tuple[int, int]]:
         span = _six(text, folded, *match.span())
         if span:
             spans.append(span)
-    version = -1  # where a version ended: what is listed with it is one too
+    plural, first, version = None, b"", -1  # where a version ended: what is listed with it is one too
     for match in four.finditer(folded) if hint.search(folded) else ():
         start, end = match.span()
         if match.group().count(b".") == 3 and end - start <= 15:
             listed = 0 <= version < start <= version + 8 and _LISTED.fullmatch(text, version, start)
+            # A version word binds its own number; several of them only in the plural, or where they begin alike.
+            listed = listed and (plural or match.group().split(b".")[0] == first)
             if not listed and _four(text, folded, start, end):
                 spans.append((start, end))
             elif listed or _BEFORE_VERSION.search(text[max(0, start - 32) : start]):
-                version = end
+                plural = listed and plural or _PLURAL.search(text[max(0, start - 32) : start])
+                version, first = end, match.group().split(b".")[0]
     return spans
 
 
@@ -76,6 +87,10 @@ def _four(text: str, folded: bytes, start: int, end: int) -> bool:
         return False
     if byte_at(folded, start - 1) == 0x0A and _NUMBERED.match(text, end, min(len(text), end + 8)) and end - start <= 11:
         return False  # a heading: 6.2.4.1. Setting up
+    if byte_at(folded, start - 1) == 0x0A or start == 0:
+        parts = [int(part) for part in folded[start:end].split(b".")]
+        if max(parts) < 40 and 0 < parts[0] != 10 and len(set(parts)) > 1 and _TITLED.match(text, end, end + 90):
+            return False  # a heading: 4.1.2.3 Requirements
     return _kept(text, folded, start, end) is False
 
 
@@ -91,7 +106,7 @@ def _kept(text: str, folded: bytes, start: int, end: int) -> bool | None:
         return True
     if _BEFORE_VERSION.search(head) or _PRODUCT.search(head) or _HEADING.search(head):
         return True
-    return _AFTER_VERSION.match(text, end, min(len(text), end + 12)) is not None
+    return _AFTER_VERSION.match(text, end, min(len(text), end + 24)) is not None
 
 
 def _six(text: str, folded: bytes, start: int, end: int) -> tuple[int, int] | None:

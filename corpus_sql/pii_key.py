@@ -57,6 +57,52 @@ TOKENS = (
     ("Mapbox, age, 1Password", r"[sp]k\.eyJ\W+\.\W{20,}", r"AGE-SECRET-KEY-1[A-Z0-9]{58}"),
     ("Mapbox, age, 1Password", r"ops_eyJ[A-Za-z0-9+/]{200,}={0,3}"),
     ("OpenShift, Cloudflare", r"sha256~\W{43}", r"cfut_[A-Za-z0-9]{40,}"),
+    ("AWS session and Bedrock", r"(?:IQoJb3JpZ2lu|F[wQ]oGZXIvYXdz)[A-Za-z0-9+/%]{40,}={0,2}"),
+    ("AWS session and Bedrock", r"bedrock-api-key-[A-Za-z0-9+/]{40,}={0,2}"),
+    ("Google", r"AQ\.Ab\W{30,}"),
+    ("Vercel, Neon, Render", r"vc[pairk]_[A-Za-z0-9]{24,}", r"napi_[A-Za-z0-9]{60,}", r"rnd_[A-Za-z0-9]{28,}"),
+    ("Cerebras, Langfuse, Firecrawl", r"csk-[A-Za-z0-9]{40,}", r"sk-lf-\H{8}(?:-\H{4}){3}-\H{12}", r"fc-\H{32}"),
+    ("E2B, RunPod, Logfire", r"e2b_\H{40}", r"rpa_[A-Za-z0-9]{36,}", r"pylf_v[0-9]_[a-z]{2}_[A-Za-z0-9]{40,}"),
+    ("Databricks", r"dose\H{32}(?:-[0-9])?"),
+    ("GitHub, stateless", r"gh[su]_[A-Za-z0-9]{1,24}_eyJ\W{10,}\.eyJ\W{10,}\.\W{10,}"),
+    (
+        "Cloudflare, Fly",
+        r"cf(?:at|k)_[A-Za-z0-9]{40,}",
+        r"v1\.0-\H{24}-\H{146}",
+        r"fm[12][ar]?_[A-Za-z0-9+/_-]{60,}={0,2}",
+    ),
+    ("1Password, Adobe", r"A3-[A-Z0-9]{6}-[A-Z0-9]{6}-?[A-Z0-9]{5}(?:-[A-Z0-9]{5}){3}", r"p8e-[A-Za-z0-9]{32}"),
+    ("Artifactory, ClickHouse", r"cmVmd[A-Za-z0-9]{59}", r"4b1d[A-Za-z0-9]{38}"),
+    ("CI", r"CCIP(?:AT|RJ)_[A-Za-z0-9]{16,}_\H{40}", r"bk(?:ua|pt|ct)_\H{40}", r"sq[apu]_[a-z0-9]{40}"),
+    ("CI", r"snyk_(?:uat|sat)\.[A-Za-z0-9._-]{40,}", r"API-[A-Z0-9]{26}", r"tk-us-[A-Za-z0-9_-]{48}"),
+    ("CI", r"(?:pat|sat)\.\W{22}\.\H{24}\.[A-Za-z0-9]{20}", r"pn[ub]_[A-Za-z0-9]{36}"),
+    ("Contentful, HubSpot", r"CFPAT-\W{43}", r"pat-(?:na|eu|ap)[0-9]-\H{8}(?:-\H{4}){3}-\H{12}"),
+    (
+        "Dropbox, Duffel",
+        r"sl\.(?:u\.)?\W{120,}",
+        r"duffel_(?:test|live)_[A-Za-z0-9_=-]{40,}",
+        r"fio-u-[A-Za-z0-9_=-]{64}",
+    ),
+    ("Infracost, LaunchDarkly", r"ico-[A-Za-z0-9]{32}", r"(?:api|sdk)-\H{8}(?:-\H{4}){3}-\H{12}"),
+    ("MailerSend, MaxMind", r"mlsn\.\H{64}", r"[A-Za-z0-9]{6}_[A-Za-z0-9]{29}_mmk"),
+    ("Mandrill, ReadMe, Typeform", r"md-[A-Za-z0-9_-]{22}", r"rdme_[a-z0-9]{70}", r"tfp_\W{40,}"),
+    ("New Relic, Honeycomb, Axiom", r"NRI[IQ]-\W{32}", r"hc[abx](?:ik|lk|mk)_[A-Za-z0-9]{50,}"),
+    ("New Relic, Honeycomb, Axiom", r"xa[ap]t-\H{8}(?:-\H{4}){3}-\H{12}"),
+    ("Paddle, Polar, Plaid", r"pdl_(?:live|sdbx)_apikey_[a-z0-9]{26}_[A-Za-z0-9]{22}_[A-Za-z0-9]{3}"),
+    ("Paddle, Polar, Plaid", r"polar_(?:oat|pat)_[A-Za-z0-9_]{30,}"),
+    ("Paddle, Polar, Plaid", r"access-(?:sandbox|development|production)-\H{8}(?:-\H{4}){3}-\H{12}"),
+    ("Shippo, Sourcegraph", r"shippo_(?:live|test)_\H{40}", r"sgp_(?:[A-Za-z0-9]{16}_|local_)?\H{40}", r"slk_\H{64}"),
+    ("Tailscale, Trello", r"tskey-(?:api|auth|client|scim|webhook)-[A-Za-z0-9]{8,}-[A-Za-z0-9]{20,}", r"ATTA\H{60,}"),
+    ("Trigger.dev, Inngest", r"tr_(?:dev|prod|stg|pat|preview)_[A-Za-z0-9]{20,}", r"signkey-[a-z]+-\H{32,}"),
+    (
+        "Yandex, Baidu",
+        r"AQVN\W{35,38}",
+        r"t1\.[A-Z0-9a-z_-]{20,}={0,2}\.\W{86}={0,2}",
+        r"bce-v3/ALTAK-[A-Za-z0-9]{20,}/\H{40}",
+    ),
+    ("DingTalk, Feishu, WeCom", r"https://oapi\.dingtalk\.com/robot/send\?access_token=\H{64}"),
+    ("DingTalk, Feishu, WeCom", r"https://open\.(?:feishu\.cn|larksuite\.com)/open-apis/bot/v2/hook/[A-Za-z0-9-]{30,}"),
+    ("DingTalk, Feishu, WeCom", r"https://qyapi\.weixin\.qq\.com/cgi-bin/webhook/send\?key=[A-Za-z0-9-]{30,}"),
     ("JWT, JWE", r"eyJ\W{10,}\.eyJ\W{10,}(?:\.\W{10,})?", r"eyJ\W{10,}\.\W*\.\W{10,}\.\W{10,}\.\W{10,}"),
 )
 # Tokens that begin like any word: (pattern, what the prefilter looks for instead, lest its automaton grow without end).
@@ -65,6 +111,20 @@ LATE_TOKENS = (
     (r"[A-Za-z0-9]{14}\.atlasv1\.[A-Za-z0-9_=-]{60,}", r"\.atlasv1\."),  # Terraform
     (r"[MNO]\W{23,27}\.\W{6}\.\W{27,45}", r"\.\W{6}\.\W{27}"),  # Discord
     (r"\H{32}-us[0-9]{1,2}", r"\H{8}-us[0-9]"),  # Mailchimp
+    (r"[A-Za-z0-9]{52}JQQJ9[9D][A-Za-z0-9]{26}", r"JQQJ9[9D]"),  # Azure keys that say what they are
+    (r"[A-Za-z0-9]{76}AZDO[A-Za-z0-9]{4}", r"AZDO[A-Za-z0-9]{4}"),  # Azure DevOps
+)
+# A name that says secret, what stands between, and the whole run of a secret's characters, in quotes or not: an
+# assignment, JSON, YAML, an environment file, a header, an XML element, a command's flag.
+_ASSIGN = (
+    r"(?:(?i:api[_-]?key|secret|token|passwd|password|pwd|credentials?|"
+    r"(?:access|private|auth|signing|encryption|master|account|session|shared|client|service)[_-]?key)"
+    r"(?:s|[_-][A-Za-z0-9_-]{0,24}|[A-Z][A-Za-z0-9_]{0,24})?\\?[\"'\]]{0,2}\s{0,3}(?:=>|:=|=|:|>)\s{0,3}|"
+    r"--[a-z-]{0,24}(?:token|key|secret|password)\s{1,2})(?:\\?[\"'`])?([A-Za-z0-9_+/.~%-]{20,}={0,2})"
+)
+_ASSIGN_HINT = (
+    r"(?:(?i:key|secret|token|passwd|password|pwd|credentials?)[A-Za-z0-9_-]*\\?[\"'\]]{0,2}\s*[:=>]+\s*|"
+    r"--[a-z-]*(?:token|key|secret|password)\s+)\\?[\"'`]?[A-Za-z0-9_+/.~%-]{20}"
 )
 LABELLED = (
     (r"(?:AccountKey|SharedAccessKey|SharedSecret)=([A-Za-z0-9+/]{40,}={0,2})", "(?:Key|Secret)=[A-Za-z0-9+/]{40}"),
@@ -78,20 +138,12 @@ LABELLED = (
         r"(?i:authorization)[\"']?\s?[:=]",
     ),
     (  # a password in an address
-        r"[A-Za-z][A-Za-z0-9+.-]{0,20}://[^\s:@/<>\"']{0,64}:([^\s@/<>\"'{}$]{1,128})@",
+        r"[A-Za-z][A-Za-z0-9+.-]{0,20}://[^\s:@/<>\"']{0,64}:([^\s@/<>\"'{}$]+)@",
         r"://[^\s:@/<>\"']*:[^\s@/<>\"'{}$]+@",
     ),
-    (
-        r"(?i:api[_-]?key|apikey|secret|token|passwd|password|pwd|access[_-]?key|private[_-]?key|credentials?)"
-        r"[\"']?\s{0,3}(?:=>|:=|=|:)\s{0,3}[\"'`]([A-Za-z0-9_+/.~-]{20,128}={0,2})[\"'`]",
-        r"(?i:key|secret|token|passwd|password|pwd|credentials?)[\"']?\s*[:=]+>?\s*[\"'`][A-Za-z0-9_+/.~-]{20}",
-    ),
-    (  # a line of an environment file
-        r"(?:SECRET|TOKEN|API_?KEY|PASSWORD|ACCESS_KEY|PRIVATE_KEY)[A-Z0-9_]{0,20}=([A-Za-z0-9_+/.~-]{20,128}={0,2})",
-        r"(?:SECRET|TOKEN|KEY|PASSWORD)[A-Z0-9_]*=[A-Za-z0-9_+/.~-]{20}",
-    ),
+    (_ASSIGN, _ASSIGN_HINT),
 )
-_SECRET_40, _PASSWORD, _ASSIGNED, _ENVIRONMENT = 2, 4, 5, 6  # places in LABELLED that need a second look
+_SECRET_40, _PASSWORD, _ASSIGNED = 2, 4, 5  # places in LABELLED that need a second look
 _BEGIN = r"-----BEGIN (?:[A-Z0-9]+ ){0,3}PRIVATE KEY(?: BLOCK)?-----|---- BEGIN (?:[A-Z0-9]+ ){0,3}PRIVATE KEY ----"
 _END = _BEGIN.replace("BEGIN", "END")
 _BODY = re.compile(r"[A-Za-z0-9+/=]{16}")
@@ -100,7 +152,17 @@ _TORN = re.compile(
     r"(?:\r?\n|\\n)[A-Za-z0-9+/]{1,15}={0,2}(?=\s*(?:\n|$)))+"
 )
 _MASKED = re.compile(r"x{6}|X{6}|\*{3}|\.{3}|0{12}|1234567890abcdef|(?i:your|placeholder|change_?me|redacted)")
-_UUID = re.compile(r"[0-9a-fA-F]{8}(?:-[0-9a-fA-F]{4}){3}-[0-9a-fA-F]{12}")
+_HEX = re.compile(r"[0-9a-f]+|[0-9A-F]+")
+_NO_SECRET = re.compile(  # names about a secret: token_sha256, secretName, tokenizer
+    r"(?:hash|sha_?\d*|md5|digest|checksum|fingerprint|name|path|file|dir|url|uri|type|arn|izer|ized?|count|version|"
+    r"(?<![A-Za-z])id|(?-i:Id|ID)s?|expir\w*|endpoint|regex|pattern|address|contract|symbol)[^A-Za-z0-9]*\Z",
+    re.IGNORECASE,
+)
+_NO_VALUE = re.compile(  # a UUID, a contract's address, a file, a dotted name
+    r"[0-9a-fA-F]{8}(?:-[0-9a-fA-F]{4}){3}-[0-9a-fA-F]{12}|0x[0-9a-fA-F]{40}|\S*\.[a-z]{2,4}|"
+    r"[A-Za-z_]\w*(?:\.[A-Za-z_]\w{0,30})+"
+)
+_PLAIN_NAME = re.compile(r"[A-Z][A-Z0-9_]*=\Z|--")  # of an environment file, or a flag
 
 
 def _spelled(source: str) -> str:
@@ -140,8 +202,9 @@ def find_keys(text: str, folded: bytes) -> list[tuple[int, int]]:
     for place, search in enumerate(labelled):
         for match in search.finditer(folded):
             start, end = match.span(1)
-            value = text[start:end]
-            if not text[match.start() : end].isascii() or not _fits(place, value, folded, start, end):
+            if place == _ASSIGNED:
+                end -= len(folded[start:end]) - len(folded[start:end].rstrip(b"."))
+            if not text[match.start() : end].isascii() or not _fits(place, text, folded, match.start(), start, end):
                 continue
             spans.append((start, end))
     return spans
@@ -157,7 +220,8 @@ def _plausible(token: str) -> bool:
     return not token.startswith("sk-") or "-" in body or any(c.isdigit() for c in body)
 
 
-def _fits(place: int, value: str, folded: bytes, start: int, end: int) -> bool:
+def _fits(place: int, text: str, folded: bytes, first: int, start: int, end: int) -> bool:
+    value = text[start:end]
     if place == _PASSWORD:
         if folded[max(0, start - 7) : start] == b"mailto:":
             return False
@@ -169,10 +233,22 @@ def _fits(place: int, value: str, folded: bytes, start: int, end: int) -> bool:
         after = byte_at(folded, end)
         return lower and upper and digit and not is_word(after) and after not in b"/+="
     if place == _ASSIGNED:
-        return digit and (lower or upper) and not _UUID.fullmatch(value)
-    if place == _ENVIRONMENT:
-        return digit and lower and upper and byte_at(folded, end) not in b"(["
+        return digit and (lower or upper) and _secret(text[first:start], value, text[end : end + 1])
     return True
+
+
+def _secret(head: str, value: str, after: str) -> bool:
+    """Whether the value after a name that says secret is one: no identifier, path, checksum or public address."""
+    if _NO_SECRET.search(head) or _NO_VALUE.fullmatch(value) or (after and (after.isalnum() or after in "_([{@")):
+        return False
+    if head[-1] in "\"'`":
+        return after in (head[-1], "\\")
+    if _HEX.fullmatch(value):
+        return len(value) >= 32
+    mixed = any(map(str.islower, value)) and any(map(str.isupper, value))
+    if _PLAIN_NAME.match(head):
+        return mixed
+    return mixed and len(value) >= 32 and sum(map(str.isdigit, value)) >= 3 and value[0] not in "./~"
 
 
 def _blocks(text: str, folded: bytes, marks) -> list[tuple[int, int]]:

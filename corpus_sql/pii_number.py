@@ -8,7 +8,7 @@ import re
 from stdnum import luhn, verhoeff
 from stdnum.in_ import pan
 
-from corpus_sql.pii_fold import DASH, SPACE, byte_at, is_digit, is_word, pattern
+from corpus_sql.pii_fold import DASH, OTHER, SPACE, byte_at, is_digit, is_word, pattern
 
 # Issuers: first prefix, last prefix, lengths. Sources: ISO/IEC 7812 assignments as the networks publish them.
 _ISSUERS = (
@@ -51,20 +51,21 @@ _NEAR = 40  # code points in which a context word stands, before or (half of it)
 # A hexadecimal dump: groups of four with letters among them.
 _HEX_BEFORE = re.compile(rb"(?<![0-9A-Za-z])(?=[a-f]*[0-9])(?=[0-9]*[a-f])[0-9a-f]{4} {1,2}\Z")
 _HEX_AFTER = re.compile(rb" {1,2}(?=[a-f]*[0-9])(?=[0-9]*[a-f])[0-9a-f]{4}(?![0-9A-Za-z])")
+_BESIDE = re.compile(rb"[:/._,|-][0-9]|[ \xa0][0-9]{4}(?![0-9])")  # the number goes on
 _DIGITS = re.compile(rb"[0-9]+")
 
 
 _GAP = f"[ {chr(SPACE)}{chr(DASH)}-]{{0,2}}"
-_COLONED = "[2-9][0-9]{3}:[0-9]{4}:[0-9]{4}"
+_PARTED = f"[2-9](?:[ {chr(SPACE)}{chr(DASH)}{chr(OTHER)}:/._,|-]{{0,3}}[0-9]){{11}}"  # after a context word
 _PAN = "[A-Z]{5}[0-9]{4}[A-Z]|[a-z]{5}[0-9]{4}[a-z]"
 CARD_HINTS = (f"[0-9](?:{_GAP}[0-9]){{11}}",)
-AADHAAR_HINTS = (*CARD_HINTS, _COLONED)
+AADHAAR_HINTS = (*CARD_HINTS, _PARTED)
 PAN_HINTS = (_PAN,)
 
 
 @functools.cache
 def _patterns():
-    return pattern(f"[0-9](?:{_GAP}[0-9]){{11,}}"), pattern(_COLONED), pattern(_PAN)
+    return pattern(f"[0-9](?:{_GAP}[0-9]){{11,}}"), pattern(_PARTED), pattern(_PAN)
 
 
 def find_cards(text: str, folded: bytes) -> list[tuple[int, int]]:
@@ -134,7 +135,7 @@ def is_card(digits: str) -> bool:
 def find_aadhaar(text: str, folded: bytes) -> list[tuple[int, int]]:
     """Return the spans of Aadhaar numbers: Verhoeff, and 4-4-4 grouping or a context word."""
     spans = []
-    grouped, coloned, _ = _patterns()
+    grouped, parted, _ = _patterns()
     for cluster in grouped.finditer(folded):
         groups = [match.span() for match in _DIGITS.finditer(folded, *cluster.span())]
         for i, (start, end) in enumerate(groups):
@@ -145,12 +146,13 @@ def find_aadhaar(text: str, folded: bytes) -> list[tuple[int, int]]:
             elif [last - first for first, last in groups[i : i + 3]] == [4, 4, 4]:
                 if not _tied(folded, groups, i, i + 2, same_size=True) and is_aadhaar(_digits(folded, groups, i, 3)):
                     spans.append((start, groups[i + 2][1]))
-    for match in coloned.finditer(folded):
+    for match in parted.finditer(folded):
         start, end = match.span()
-        tied = is_word(byte_at(folded, start - 1)) or is_word(byte_at(folded, end)) or byte_at(folded, end) == 0x3A
-        if not tied and byte_at(folded, start - 1) != 0x3A and _near(_AADHAAR_WORD, text, start, end):
-            if is_aadhaar(match.group().replace(b":", b"").decode()):
-                spans.append((start, end))
+        digits = b"".join(_DIGITS.findall(match.group())).decode()
+        tied = any(is_word(byte_at(folded, at)) for at in (start - 1, end)) or _BESIDE.match(folded, end)
+        tied = tied or (byte_at(folded, start - 1) in b"/.:,_|-" and is_digit(byte_at(folded, start - 2)))
+        if not tied and is_aadhaar(digits) and _near(_AADHAAR_WORD, text, start, end):
+            spans.append((start, end))
     return spans
 
 

@@ -20,6 +20,7 @@ from corpus_sql.pii_fold import (
     is_word,
     pattern,
 )
+from corpus_sql.pii_national import NATIONAL, find_national
 
 _WORD = re.compile(
     r"(?<![a-z])(?:tel(?:e(?:phone|fon))?|phones?|fon|mobile?|mob|cell(?:ular)?|handy|telefax|fax|call(?:s|ed|ing)?|"
@@ -28,6 +29,9 @@ _WORD = re.compile(
     r"电话|電話|手机|手機|座机|座機|热线|熱線|传真|傳真|联系|聯繫|聯絡|致电|拨打|撥打|来电|固话|短信|微信|移动|携帯|"
     r"फ़ोन|फोन|मोबाइल|दूरभाष|संपर्क|कॉल|नंबर",
     re.IGNORECASE,
+)
+_LOOSE = re.compile(
+    r"(?:reach|contacts?|kontakt|texts?|sms|ring|mobil|mobile?|cell|短信|微信|移动|联系)\W*\Z", re.IGNORECASE
 )
 _OTHER = re.compile(
     r"(?<![a-z])(?:orders?|invoices?|isbn|issn|ean|upc|sku|serial|tickets?|case|id|uid|pid|uuid|tracking|parcel|accounts?|"
@@ -59,7 +63,14 @@ _RESERVED = re.compile(  # ranges kept for drama and tests that no plan assigns:
     r"0?(?:7700900\d{3}|1632960\d{3}|3069990\d{3}|8081570\d{3}|9098790\d{3}|"
     r"(?:113|114|115|116|117|118|121|131|141|151|161|191)4960\d{3}|2079460\d{3}|2896496\d{3}|2920180\d{3})"
 )
+_UNIT = re.compile(  # what a number of figures counts or names; no phone number has it behind
+    r"\s?(?:m|ft|feet|met(?:er|re)s?|miles?|yards?|series|range|units|items|users|people|customers|patients|words|"
+    r"characters|pages|points|pieces|times|hours|steps|rpm|psi|hz|条|條|字|米|名|家|户|戶|种|種|篇|只|台|辆|套|页|分|步|年|"
+    r"小时|系列|型号)(?![A-Za-z])",
+    re.IGNORECASE,
+)
 _HOME = (44, 49, 91, 86)  # plans with the trunk prefix 0 that a national form is tried in
+_LATIN_LETTER = re.compile(rb"[A-Za-z]")
 _GROUP = re.compile(rb"[0-9]+")
 _OPEN_ENDED = ("plus", "zeros", "trunk")  # forms that may run into the next number
 _FORMS = ("plus", "zeros", "nanp", "mobile86", "trunk", "split91", "free", "bare", "local")
@@ -94,7 +105,7 @@ def _forms() -> str:
     return f"(?:^|[^0-9A-Za-z_+])(?:{alternatives})|{named}({forms['local']}){end}"
 
 
-HINTS = (_forms(),)
+HINTS = (_forms(), NATIONAL)
 
 
 @functools.cache
@@ -119,7 +130,7 @@ def find_phones(text: str, folded: bytes) -> list[tuple[int, int]]:
         else:
             first = _GROUP.search(folded, start)
             at = first.end() if first else limit
-    return spans
+    return spans + find_national(text, folded, functools.partial(_end, "trunk", text, folded))
 
 
 def _number(form: str, text: str, folded: bytes, start: int, limit: int, previous: int) -> tuple[int, int] | None:
@@ -159,7 +170,7 @@ class _Words:
     """
 
     def __init__(self, text: str, start: int):
-        self.head = text[max(0, start - _NAMED) : start]
+        self.text, self.head = text, text[max(0, start - _NAMED) : start]
 
     @functools.cached_property
     def _found(self) -> tuple[bool, bool, bool]:
@@ -181,6 +192,11 @@ class _Words:
         return self._found[1]
 
     @property
+    def loose(self) -> bool:
+        """Only a word that has other uses stands before: reach, contact, text, 短信."""
+        return _LOOSE.search(self.head) is not None
+
+    @property
     def other(self) -> bool:
         return self._found[2]
 
@@ -188,7 +204,7 @@ class _Words:
 class _Number:
     """A candidate: its digits and what separates them."""
 
-    __slots__ = ("form", "digits", "gaps", "groups", "end", "closed", "crowded", "words", "dated")
+    __slots__ = ("form", "digits", "gaps", "groups", "end", "closed", "crowded", "words", "dated", "folded", "counted")
 
     def __init__(self, form: str, folded: bytes, start: int, groups: list[tuple[int, int]], words: _Words):
         self.form, self.groups, self.words = form, groups, words
@@ -202,6 +218,8 @@ class _Number:
         self.crowded = (before in spaces and is_digit(byte_at(folded, start - 2))) or (
             after in spaces and is_digit(byte_at(folded, self.end + 1))
         )
+        self.folded = folded
+        self.counted = _UNIT.match(words.text, self.end) is not None
         self.dated = _DATE.match(folded, groups[0][0]) is not None
 
     @property
@@ -212,6 +230,16 @@ class _Number:
     def spaced(self) -> bool:
         """Only spaces or dots between the groups, as figures in a table have them."""
         return not self.closed and not any(byte in self.gaps for byte in (b"-", b"/", bytes([DASH])))
+
+    @property
+    def latin(self) -> bool:
+        """Whether Latin letters stand near on its line and none of a script that is written without spaces."""
+        first, last = self.groups[0][0], self.end
+        around = (
+            self.folded[max(0, first - 40) : first].rsplit(b"\n")[-1],
+            self.folded[last : last + 40].split(b"\n")[0],
+        )
+        return not any(GLUED in part for part in around) and any(map(_LATIN_LETTER.search, around))
 
 
 def _assigned(number: _Number) -> bool:
@@ -251,6 +279,8 @@ def _mobile86(number: _Number) -> bool:
     digits = number.digits if len(number.digits) == 11 else number.digits[2:]
     if number.gaps and number.spaced and number.crowded and not number.named:
         return False
+    if not number.gaps and len(number.digits) == 11 and not number.named and number.latin:
+        return False  # eleven digits in a text of Latin letters: limit: 13912345678
     return plan.is_valid(86, digits) or number.named
 
 
@@ -296,8 +326,13 @@ def _bare(number: _Number) -> bool:
 
 
 def _local(number: _Number) -> bool:
-    year = len(number.digits) == 8 and number.digits[:2] in ("19", "20")
-    return not year and not number.crowded and number.words.near
+    digits = number.digits
+    year = len(digits) == 8 and digits[:2] in ("19", "20")
+    if year or number.crowded or not number.words.near or number.counted:
+        return False
+    # Two round figures are a range: reach 4500-5500, call 500-1000. 555-0100 is a number in every film.
+    tens = len(number.groups) == 2 and digits[:3] != "555" and digits[-2:] == "00" and digits[:-4].endswith("0")
+    return not (tens or (len(digits) == 8 and number.gaps and number.words.loose))
 
 
 _JUDGES = {

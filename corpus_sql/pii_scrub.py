@@ -52,28 +52,32 @@ def parse_kinds(kinds: str) -> tuple[str, ...]:
 
 @functools.cache
 def _hints(kinds: tuple[str, ...]) -> tuple:
-    """The prefilter over folded bytes, one alternation of the finders' own patterns.
+    """The prefilter over folded bytes: (kinds, one alternation of their finders' own patterns).
 
     Keys have one of their own: the states of both together are the product of theirs.
     """
-    groups = (["key"], [kind for kind in kinds if kind != "key"])
-    sources = [dict.fromkeys(source for kind in group if kind in kinds for source in _HINTS[kind]) for group in groups]
-    return tuple(pattern("|".join(f"(?:{one})" for one in group), captures=False) for group in sources if group)
+    hints = []
+    for group in (("key",), tuple(kind for kind in kinds if kind != "key")):
+        sources = dict.fromkeys(source for kind in group if kind in kinds for source in _HINTS[kind])
+        if sources:
+            hints.append((group, pattern("|".join(f"(?:{one})" for one in sources), captures=False)))
+    return tuple(hints)
 
 
-def may_hold(folded: bytes, kinds: tuple[str, ...]) -> bool:
-    """Whether a text may hold something of these kinds; most texts end here."""
-    return any(hint.search(folded) for hint in _hints(kinds))
+def may_hold(folded: bytes, kinds: tuple[str, ...]) -> set[str]:
+    """Return the kinds that a text may hold; for most texts there are none."""
+    return {kind for group, hint in _hints(kinds) if hint.search(folded) for kind in group}
 
 
 def find_spans(text: str, kinds: tuple[str, ...]) -> list[Span]:
     """Return the spans of one round, ascending and apart: the larger structure wins, marks behind it belong to it."""
     folded = fold(text)
-    if not may_hold(folded, kinds):
+    possible = may_hold(folded, kinds)
+    if not possible:
         return []
     found = []
     for order, kind in enumerate(FINDERS):
-        if kind in kinds:
+        if kind in possible:
             for start, end in FINDERS[kind](text, folded):
                 end = marks_end(folded, end)
                 if b"<" not in folded[start:end] and b">" not in folded[start:end]:

@@ -427,11 +427,13 @@ def test_unknown_kind():
     assert str(error.value) == expected
 
 
+HEXES = "9f8e7d6c5b4a3928" * 2
 FRAGMENTS = [
     "a@b.example", "@", "a", "b.c", ".", ",", "-", "–", "/", ":", "::", " ", "  ", "\n", "\r\n", "(", ")", "（", "）",
     "+", "+1 ", "+86", "0", "00", "1", "22", "139", "1234", "5678", "13912345678", "312-555-0144", "(0",
     "198.51.100.7", "2001:db8::7", "ffff", "4111 ", "1111 ", "4111111111111111", "2341 2341 2346", "ABCPK4321L",
-    "AKIAQ7X2M4KD9PLW3ZTB", "eyJ", JWT, "://u:", "secret=", '"', "'", "<", ">", "<EMAIL>", "汉", "电话", "é", "д", "ा",
+    "AKIAQ7X2M4KD9PLW3ZTB", "eyJ", JWT, "://u:", "secret=", "token: ", HEXES, "Tel: ", "01 99 00 12 34",
+    "/", "IQoJb3JpZ2lu", "--key ", '"', "'", "<", ">", "<EMAIL>", "汉", "电话", "é", "д", "ा",
     "\u0338", "\u0301", "\u20e3", "９", "＠", "phone ", "id ", "version ", "Aadhaar ", "-----BEGIN PRIVATE KEY-----",
     "-----END PRIVATE KEY-----", BODY, "[at]", "[dot]", "%40", "#", "换成@", "转8", "x9", "\u200b", "_",
 ]  # fmt: skip
@@ -478,6 +480,9 @@ HOSTILE = {
     "plus": "+1 2 ", "quotes": '"a b', "quote at": '"@', "eyJ": "eyJhbGciOiJIUzI1NiIs.", "xoxb": "xoxb-",
     "sk": "sk-", "secret": "secret " + "a" * 40, "://": "a://b:c", "mark": "\u0301", "Aadhaar": "2341 2341 2346 ",
     "[at]": "a[at]", "#": "a#b.", "chain": "a@b.com@", "0": "0 ", "x": "x",
+    "=": "=", "base64": "aB3+/", "assigned": "token=" + "aB3" * 8 + " ", "token=": "token=", "phone words": "Tel: ",
+    "phones": "Tel: 01 99 00 12 34 / ", "versions": "v1.2.3.4, ", "headings": "1.2.3.4 Abc\n", "a.b:": "a.b:",
+    "flags": "--token ", "JQQJ": "JQQJ99", "parted": "Aadhaar 9999/4105/7058",
 }  # fmt: skip
 
 
