@@ -24,6 +24,11 @@ PII = {
     "key": "keys",
     "aadhaar": "aadhaar",
     "pan": "pan",
+    "cn_id": "cn_id",
+    "cn_uscc": "cn_uscc",
+    "gstin": "gstin",
+    "iban": "iban",
+    "us_ssn": "us_ssn",
 }
 
 

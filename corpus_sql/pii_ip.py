@@ -17,8 +17,8 @@ _BEFORE_VERSION = re.compile(
     r"(?:\s?(?:[:：=为是>]|is))?\s{0,2}[\"'(\[vV]{0,3}\Z",
     re.IGNORECASE,
 )
-_PRODUCT = re.compile(
-    r"(?<![A-Za-z0-9])[A-Za-z]*[A-Z][A-Za-z]+/\Z|"
+_PRODUCT = re.compile(r"(?<![A-Za-z0-9])[A-Za-z]*[A-Z][A-Za-z]+/\Z")
+_LIBRARY = re.compile(  # of lower-case names only with a first number that is a version's
     r"(?<![\w/.:@-])(?!(?:ip|inet|tcp|udp|http|host|addr|dns|peer|net|subnet|cidr|server|client|node|from|to|src|dst|"
     r"gateway|gw|route|proxy|remote|local|lan|wan|logs?|data|etc)\w{0,4}/)[a-z][a-z0-9_+-]+/\Z|"
     r"(?<![\w.])[a-z]+[0-9][a-z]+:\Z|[a-z]\w*(?:\.[\w-]+)+:[\w.-]+:\Z|"  # log4j:1.2.3.4, org.example:lib:1.2.3.4
@@ -105,6 +105,8 @@ def _kept(text: str, folded: bytes, start: int, end: int) -> bool | None:
     if int(address) == 2**32 - 1 and _MASK_WORD.search(head):
         return True
     if _BEFORE_VERSION.search(head) or _PRODUCT.search(head) or _HEADING.search(head):
+        return True
+    if int(address) >> 24 < 40 and int(address) >> 24 != 10 and _LIBRARY.search(head):
         return True
     return _AFTER_VERSION.match(text, end, min(len(text), end + 24)) is not None
 

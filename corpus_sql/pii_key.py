@@ -119,8 +119,8 @@ LATE_TOKENS = (
 _ASSIGN = (
     r"(?:(?i:api[_-]?key|secret|token|passwd|password|pwd|credentials?|"
     r"(?:access|private|auth|signing|encryption|master|account|session|shared|client|service)[_-]?key)"
-    r"(?:s|[_-][A-Za-z0-9_-]{0,24}|[A-Z][A-Za-z0-9_]{0,24})?\\?[\"'\]]{0,2}\s{0,3}(?:=>|:=|=|:|>)\s{0,3}|"
-    r"--[a-z-]{0,24}(?:token|key|secret|password)\s{1,2})(?:\\?[\"'`])?([A-Za-z0-9_+/.~%-]{20,}={0,2})"
+    r"(?:s|[_-][A-Za-z0-9_-]{0,24}|[A-Z][A-Za-z0-9_]{0,24})?\\?[\"'\]]{0,2}[ \t]{0,3}(?:=>|:=|=|:|>)[ \t]{0,3}|"
+    r"--[a-z-]{0,24}(?:token|(?:api|secret|access|account|private|auth|encryption)-key|secret|password)\s{1,2})(?:\\?[\"'`])?([A-Za-z0-9_+/.~%-]{20,}={0,2})"
 )
 _ASSIGN_HINT = (
     r"(?:(?i:key|secret|token|passwd|password|pwd|credentials?)[A-Za-z0-9_-]*\\?[\"'\]]{0,2}\s*[:=>]+\s*|"

@@ -8,9 +8,10 @@ from __future__ import annotations
 
 import functools
 
-from corpus_sql import pii_email, pii_ip, pii_key, pii_number, pii_phone
+from corpus_sql import pii_email, pii_id, pii_ip, pii_key, pii_number, pii_phone
 from corpus_sql.pii_email import find_emails
 from corpus_sql.pii_fold import fold, marks_end, pattern
+from corpus_sql.pii_id import find_cn_ids, find_cn_usccs, find_gstins, find_ibans, find_us_ssns
 from corpus_sql.pii_ip import find_ips
 from corpus_sql.pii_key import find_keys
 from corpus_sql.pii_number import find_aadhaar, find_cards, find_pans
@@ -22,9 +23,14 @@ Span = tuple[str, int, int]  # kind, first code point, behind the last
 FINDERS = {
     "key": find_keys,
     "email": find_emails,
+    "iban": find_ibans,
+    "gstin": find_gstins,
+    "cn_id": find_cn_ids,
+    "cn_uscc": find_cn_usccs,
     "card": find_cards,
     "aadhaar": find_aadhaar,
     "pan": find_pans,
+    "us_ssn": find_us_ssns,
     "ip": find_ips,
     "phone": find_phones,
 }
@@ -33,9 +39,14 @@ _ROUNDS = 8  # hostile texts that free one more value in each round end here; tw
 _HINTS = {
     "key": pii_key.HINTS,
     "email": pii_email.HINTS,
+    "iban": pii_id.IBAN_HINTS,
+    "gstin": pii_id.GSTIN_HINTS,
+    "cn_id": pii_id.CN_ID_HINTS,
+    "cn_uscc": pii_id.CN_USCC_HINTS,
     "card": pii_number.CARD_HINTS,
     "aadhaar": pii_number.AADHAAR_HINTS,
     "pan": pii_number.PAN_HINTS,
+    "us_ssn": pii_id.US_SSN_HINTS,
     "ip": pii_ip.HINTS,
     "phone": pii_phone.HINTS,
 }

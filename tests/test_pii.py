@@ -423,7 +423,8 @@ def test_only_the_kinds_asked_for():
 def test_unknown_kind():
     with pytest.raises(ValueError) as error:
         parse_kinds("email,fax")
-    expected = "no kind of personal data: fax; there are key, email, card, aadhaar, pan, ip, phone"
+    known = "key, email, iban, gstin, cn_id, cn_uscc, card, aadhaar, pan, us_ssn, ip, phone"
+    expected = f"no kind of personal data: fax; there are {known}"
     assert str(error.value) == expected
 
 
@@ -432,6 +433,7 @@ FRAGMENTS = [
     "a@b.example", "@", "a", "b.c", ".", ",", "-", "–", "/", ":", "::", " ", "  ", "\n", "\r\n", "(", ")", "（", "）",
     "+", "+1 ", "+86", "0", "00", "1", "22", "139", "1234", "5678", "13912345678", "312-555-0144", "(0",
     "198.51.100.7", "2001:db8::7", "ffff", "4111 ", "1111 ", "4111111111111111", "2341 2341 2346", "ABCPK4321L",
+    "DE89 3704 0044 0532 0130 00", "27AAPFU0939F1ZV", "11010519491231002X", "91110000600037341L", "SSN 219-09-9999",
     "AKIAQ7X2M4KD9PLW3ZTB", "eyJ", JWT, "://u:", "secret=", "token: ", HEXES, "Tel: ", "01 99 00 12 34",
     "/", "IQoJb3JpZ2lu", "--key ", '"', "'", "<", ">", "<EMAIL>", "汉", "电话", "é", "д", "ा",
     "\u0338", "\u0301", "\u20e3", "９", "＠", "phone ", "id ", "version ", "Aadhaar ", "-----BEGIN PRIVATE KEY-----",
@@ -483,6 +485,7 @@ HOSTILE = {
     "=": "=", "base64": "aB3+/", "assigned": "token=" + "aB3" * 8 + " ", "token=": "token=", "phone words": "Tel: ",
     "phones": "Tel: 01 99 00 12 34 / ", "versions": "v1.2.3.4, ", "headings": "1.2.3.4 Abc\n", "a.b:": "a.b:",
     "flags": "--token ", "JQQJ": "JQQJ99", "parted": "Aadhaar 9999/4105/7058",
+    "IBAN": "DE89 3704 0044 ", "id": "110105194912310", "GST": "27AAPFU0939F1Z",
 }  # fmt: skip
 
 

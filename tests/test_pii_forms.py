@@ -2,7 +2,7 @@
 
 import pytest
 
-from corpus_sql.pii_scrub import scrub
+from corpus_sql.pii_scrub import FINDERS, scrub
 from tests.test_pii import check
 
 LONG = "Kd8fPq2LmNz7Rt4Vw1XyB3Cd5Ef6Gh9Jk0LmNpQr" * 5  # 200 characters
@@ -72,6 +72,8 @@ def test_secret_to_its_end(text, after):
         ("git address", f"https://example.org/x/commit/{HEX[:40]}", None),
         ("lock file", f'integrity = "{HEX}"', None),
         ("short", "token = 12ab34cd", None),
+        ("fingerprint", f"gpg --recv-key {HEX[:40].upper()}", None),
+        ("the next paragraph", "Find unused secrets:\n\n`k8s-unused-secret-detector`", None),
         ("number", "secret: 12345678901234567890123456789012", None),
     ]
 )
@@ -194,6 +196,7 @@ def test_chinese_mobile(text, after):
         ("heading", "4.1.2.3 Requirements\n\nText\n4.1.2.4 Design goals\n", None),
         ("Han heading", "前文\n4.1.2.3 需求分析\n", None),
         ("name server", "8.8.8.8 Google\n", "<IP> Google\n"),
+        ("private", "minikube/192.168.49.2 node/10.1.2.3", "minikube/<IP> node/<IP>"),
         ("log line", "10.1.2.3 Connected\n", "<IP> Connected\n"),
         ("multiaddress", "/ip4/198.51.100.7/tcp/80", "/ip4/<IP>/tcp/80"),
         ("host and colon", "host:198.51.100.7 ip:198.51.100.8", "host:<IP> ip:<IP>"),
@@ -368,3 +371,41 @@ def test_token_of_a_vendor(token):
 )
 def test_no_token(text, after):
     assert cleaned(text, "key") == after
+
+
+@check(
+    [
+        ("id", "身份证号110105194912310038。", "身份证号<CN_ID>。"),
+        ("id, letter", "11010519491231002X", "<CN_ID>"),
+        ("id in groups", "id 110105 19491231 002x", "id <CN_ID>"),
+        ("id, check character", "110105194912310031", None),
+        ("id, date", "110105194913310021", None),
+        ("id in a longer number", "1101051949123100383 a110105194912310038", None),
+        ("id of 15 digits", "身份证：110105491231002", "身份证：<CN_ID>"),
+        ("15 digits", "110105491231002", None),
+        ("company", "信用代码：91110000600037341L", "信用代码：<CN_USCC>"),
+        ("company alone", "(91110000600037341L)", "(<CN_USCC>)"),
+        ("company, check character", "91110000600037341M", None),
+        ("GST", "GSTIN: 27AAPFU0939F1ZV.", "GSTIN: <GSTIN>."),
+        ("GST, lower case", "gst 27aapfu0939f1zv", "gst <GSTIN>"),
+        ("GST, lower case alone", "27aapfu0939f1zv", None),
+        ("GST, check character", "27AAPFU0939F1ZW", None),
+        ("IBAN", "IBAN DE89370400440532013000,", "IBAN <IBAN>,"),
+        ("IBAN in groups", "DE89 3704 0044 0532 0130 00 BIC COBADEFFXXX", "<IBAN> BIC COBADEFFXXX"),
+        ("IBAN with letters", "GB82 WEST 1234 5698 7654 32", "<IBAN>"),
+        ("IBAN, check digits", "DE88370400440532013000", None),
+        ("IBAN in a longer word", "XDE89370400440532013000 DE893704004405320130001", None),
+        ("SSN", "SSN: 219-09-9999", "SSN: <US_SSN>"),
+        ("SSN, run", "social security number 219099999", "social security number <US_SSN>"),
+        ("SSN without a word", "part 219-09-9999", None),
+        ("SSN, area", "SSN 900-12-3456, 666-12-3456, 000-12-3456", None),
+    ]
+)
+def test_more_kinds(text, after):
+    new, _ = scrub(text, ("cn_id", "cn_uscc", "gstin", "iban", "us_ssn"))
+    assert (text if new is None else new) == after
+
+
+def test_the_larger_structure_wins():
+    text = "27AAPFU0939F1ZV, AAPFU0939F; DE89 3704 0044 0532 0130 00; 110105194912310038"
+    assert scrub(text, tuple(FINDERS))[0] == "<GSTIN>, <PAN>; <IBAN>; <CN_ID>"

@@ -17,9 +17,10 @@ RESULT = pa.struct([("text", pa.string()), ("spans", pa.list_(SPAN))])
     requires=("google-re2", "phonenumberslite", "python-stdnum"),
 )
 def pii_scrub(text: pa.Array, kinds: pa.Array) -> pa.Array:
-    """Replace mail addresses, phone and card numbers, IP addresses, secrets, Aadhaar and PAN by `<KIND>`.
+    """Replace mail addresses, phone and card numbers, IP addresses, secrets and identity numbers by `<KIND>`.
 
-    kinds: comma-joined, the same in every row: email, phone, card, ip, key, aadhaar, pan. text is null when nothing was
+    kinds: comma-joined, the same in every row: email, phone, card, ip, key, aadhaar, pan, cn_id, cn_uscc,
+    gstin, iban, us_ssn. text is null when nothing was
     replaced; spans are code points of the text before the scrub, ascending and apart. Raises ValueError for an unknown
     kind.
     """

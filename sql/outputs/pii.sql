@@ -1,7 +1,7 @@
 -- pii: what the scrub replaced, by kind and place, never the value.
 --
 -- column: id VARCHAR | the document
--- column: kind VARCHAR | email, phone, card, ip, key, aadhaar or pan
+-- column: kind VARCHAR | email, phone, card, ip, key, aadhaar, pan, cn_id, cn_uscc, gstin, iban or us_ssn
 -- column: start_char INTEGER | first code point, in the text before the scrub
 -- column: end_char INTEGER | behind the last code point
 with

@@ -5,7 +5,7 @@
 -- column: id VARCHAR | the document
 -- column: hits STRUCT(verdict VARCHAR, reason VARCHAR, metric VARCHAR, value DOUBLE, threshold DOUBLE, witness VARCHAR)[] | always empty
 --
--- config: kinds | what is replaced: email, phone, card, ip, key, aadhaar, pan
+-- config: kinds | what is replaced: email, phone, card, ip, key, aadhaar, pan, cn_id, cn_uscc, gstin, iban, us_ssn
 select
     d.id,
     {{ hits([]) }} as hits
