@@ -18,10 +18,10 @@ import struct
 from dataclasses import dataclass
 from pathlib import Path
 
-import numba
 import numpy as np
 
 from corpus_sql.errors import ModelError, Problem
+from corpus_sql.kernels import njit
 
 MAGIC = 793712314  # fasttext.cc: FASTTEXT_FILEFORMAT_MAGIC_INT32
 NEWEST_VERSION = 12
@@ -236,7 +236,7 @@ _END, _LABEL_PREFIX = np.frombuffer(END, np.uint8), np.frombuffer(LABEL_PREFIX, 
 _BASIS, _PRIME = np.uint32(2166136261), np.uint32(16777619)  # FNV-1a, 32 bits
 
 
-@numba.njit(nogil=True, cache=True)
+@njit(nogil=True, cache=True)
 def _begins(word, length, prefix):
     if length < len(prefix):
         return False
@@ -246,7 +246,7 @@ def _begins(word, length, prefix):
     return True
 
 
-@numba.njit(nogil=True, cache=True)
+@njit(nogil=True, cache=True)
 def predict(
     data, offsets, todo, settings, slots, word_bytes, word_starts, ngram_rows, ngram_bits, table, left, right, output
 ):

@@ -7,6 +7,10 @@ from dataclasses import dataclass
 
 import pyarrow as pa
 
+from corpus_sql import kernel_cache
+
+kernel_cache.folder()  # for kernels of a user's own, which may import numba themselves
+
 
 @dataclass(frozen=True)
 class Udf:

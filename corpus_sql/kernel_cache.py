@@ -18,16 +18,19 @@ if TYPE_CHECKING:
     import numpy as np
 
 
-def choose() -> None:
-    """Set NUMBA_CACHE_DIR, which numba reads when it is imported, unless the user has set it."""
+def folder() -> Path:
+    """Return the folder: NUMBA_CACHE_DIR, which numba reads when it is imported, and which is set here if need be.
+
+    Not when the package is imported: to read all sources takes 10 ms, and a program has its signals to see to.
+    """
     if "NUMBA_CACHE_DIR" not in os.environ:
         os.environ["NUMBA_CACHE_DIR"] = str(_writable() / f"kernels-{_sources()[:16]}")
+    return Path(os.environ["NUMBA_CACHE_DIR"])
 
 
 def is_empty() -> bool:
     """Return whether nothing has been compiled yet, so that the first use will take a while."""
-    folder = Path(os.environ.get("NUMBA_CACHE_DIR", ""))
-    return not folder.is_dir() or not any(folder.rglob("*.nbi"))
+    return not folder().is_dir() or not any(folder().rglob("*.nbi"))
 
 
 def kept(source: str, make: Callable[[], Sequence[np.ndarray]]) -> list[np.ndarray]:
@@ -41,7 +44,7 @@ def kept(source: str, make: Callable[[], Sequence[np.ndarray]]) -> list[np.ndarr
     import numpy as np  # here, for the command line says its help without it
 
     content = hashlib.sha256(Path(source).read_bytes()).hexdigest()[:16]
-    path = Path(os.environ["NUMBA_CACHE_DIR"]) / f"{Path(source).stem}-{unicodedata.unidata_version}-{content}.npz"
+    path = folder() / f"{Path(source).stem}-{unicodedata.unidata_version}-{content}.npz"
     unreadable = (OSError, EOFError, ValueError, KeyError, BadZipFile)
     with suppress(*unreadable), np.load(path, allow_pickle=False) as found:
         return [found[f"arr_{i}"] for i in range(len(found.files))]
@@ -60,8 +63,8 @@ def _sources() -> str:
     package = Path(__file__).parent
     udfs = package / "_builtin" / "udfs"
     digest = hashlib.sha256()
-    for folder in (package, udfs if udfs.is_dir() else package.parent / "udfs"):
-        for path in sorted(folder.glob("*.py")):
+    for place in (package, udfs if udfs.is_dir() else package.parent / "udfs"):
+        for path in sorted(place.glob("*.py")):
             content = path.read_bytes()
             if b"njit" in content:
                 digest.update(content)

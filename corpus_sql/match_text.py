@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from numba import njit
+from corpus_sql.kernels import njit
 
 
 @njit(nogil=True, cache=True)

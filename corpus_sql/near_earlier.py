@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import numpy as np
-from numba import njit
 
+from corpus_sql.kernels import njit
 from corpus_sql.near_pairs import similarity
 
 

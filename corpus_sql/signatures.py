@@ -5,7 +5,8 @@ from __future__ import annotations
 import functools
 
 import numpy as np
-from numba import njit
+
+from corpus_sql.kernels import njit
 
 
 @functools.cache

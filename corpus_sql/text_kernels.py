@@ -6,7 +6,8 @@ Numba keeps compiled code by this file's time stamp alone: whatever the kernels 
 from __future__ import annotations
 
 import numpy as np
-from numba import njit, uint64
+
+from corpus_sql.kernels import njit, uint64
 
 # Flags of a code point, in the table that `text_counts.classes` makes.
 SPACE, LETTER, MARK, WORD, CHARACTER_WORD, HANGUL, BULLET, DOT, END = (1 << bit for bit in range(9))

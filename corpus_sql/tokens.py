@@ -25,10 +25,10 @@ from typing import NamedTuple
 
 import numpy as np
 import pyarrow as pa
-from numba import njit
 
 from corpus_sql import kernel_cache
 from corpus_sql.arrays import utf8_buffers
+from corpus_sql.kernels import njit
 from corpus_sql.raw_fields import nfkc
 
 SEED = 0xCBF29CE484222325  # the FNV-1a offset basis

@@ -9,11 +9,11 @@ from __future__ import annotations
 import unicodedata
 from functools import cache
 
-import numba
 import numpy as np
 
 from corpus_sql import kernel_cache
 from corpus_sql.iso639 import UNDETERMINED
+from corpus_sql.kernels import njit
 
 # How names of letters begin, ISO 15924 code, and the language where one language has the script nearly to itself on the
 # web. Latin, Cyrillic and Arabic serve many large languages: undetermined, but for English (see ENGLISH).
@@ -101,7 +101,7 @@ def english_hashes() -> np.ndarray:
     return hashes
 
 
-@numba.njit(nogil=True, cache=True)
+@njit(nogil=True, cache=True)
 def count_letters(data, offsets, valid, table, n_scripts, english, only_first):
     """Return int64[n, n_scripts + 2]: letters of each script, words of Latin letters, how many of these are English.
 

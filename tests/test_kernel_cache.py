@@ -1,6 +1,7 @@
 """Tables made from Unicode data are computed once and found again, and nothing damaged is believed."""
 
 import os
+import re
 import subprocess
 import sys
 from pathlib import Path
@@ -68,7 +69,7 @@ def test_what_is_kept_is_what_is_made(kept, fresh):
 
 
 def test_the_folder_is_the_users_choice(tmp_path: Path):
-    code = "import os, corpus_sql; print(os.environ['NUMBA_CACHE_DIR'])"
+    code = "import os, corpus_sql.kernels; print(os.environ['NUMBA_CACHE_DIR'])"
     command = [sys.executable, "-c", code]
     chosen = subprocess.run(
         command, env=os.environ | {"NUMBA_CACHE_DIR": "/chosen"}, cwd=ROOT, capture_output=True, text=True, check=True
@@ -79,3 +80,10 @@ def test_the_folder_is_the_users_choice(tmp_path: Path):
         command, env=given | {"XDG_CACHE_HOME": str(tmp_path)}, cwd=ROOT, capture_output=True, text=True, check=True
     )
     assert Path(default.stdout.strip()).parent == tmp_path / "corpus-sql"
+
+
+def test_every_kernel_takes_the_compiler_from_one_place():
+    """numba asks for its folder when it is imported, so it is imported where that is chosen."""
+    for path in [*(ROOT / "corpus_sql").glob("*.py"), *(ROOT / "udfs").glob("*.py")]:
+        if path.name != "kernels.py":
+            assert not re.search(r"^\s*(import|from) numba\b", path.read_text("utf-8"), re.M), path.name
