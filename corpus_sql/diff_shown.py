@@ -9,6 +9,7 @@ from typing import Any
 
 from corpus_sql import inputs
 from corpus_sql.diffing import Diff
+from corpus_sql.pii_shown import without_pii
 from corpus_sql.shown import number, table
 
 _CAUSES, _TOTALS, _EXAMPLES, _DOCUMENTS = 30, 30, 3, 30  # rows shown; the Parquet file has all
@@ -131,7 +132,10 @@ def _cause(one: dict[str, Any]) -> tuple[str, ...]:
 
 def _ledger(summary: dict[str, Any]) -> list[tuple[str, ...]]:
     """What the ledger says otherwise of the sources, a row a field."""
-    spelled = [(one["key"], *(_cut(inputs.spelled(one[part])) for part in ("old", "new"))) for one in summary["ledger"]]
+    spelled = [
+        (one["key"], *(_cut(without_pii(inputs.spelled(one[part]))) for part in ("old", "new")))
+        for one in summary["ledger"]
+    ]
     return [("ledger", *row) for row in spelled]
 
 

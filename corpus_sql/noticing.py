@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 from corpus_sql.config import Config
 from corpus_sql.engine_duckdb import DuckDB
 from corpus_sql.losses import losses
+from corpus_sql.pii_shown import without_pii
 from corpus_sql.validation import counted
 
 if TYPE_CHECKING:
@@ -173,7 +174,7 @@ def _dangling(engine: DuckDB) -> list[str]:
         "select named from (select distinct missing, named from relations.parents where status = 'dangling')"
         f" order by named, missing limit {FIRST}"
     )
-    names = ", ".join(name for (name,) in first) + (", …" if parents > FIRST else "")
+    names = ", ".join(without_pii(name) for (name,) in first) + (", …" if parents > FIRST else "")
     are = "parent is" if parents == 1 else "parents are"
     return [
         f"{parents:,} {are} in no raw file, named by {counted(documents, 'document')}: {names}; "

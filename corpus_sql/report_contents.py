@@ -5,6 +5,7 @@ from __future__ import annotations
 from functools import partial
 
 from corpus_sql import charts
+from corpus_sql.pii_shown import without_pii
 from corpus_sql.report_facts import Facts, Rows
 from corpus_sql.report_parts import MOST, Chart, Section, Table, cut, shift, size_of
 from corpus_sql.report_problems import not_run, percent, targets
@@ -150,7 +151,9 @@ def contamination(facts: Facts) -> Section:
         (row["item"], row["documents"], row["most"], row["n_ngrams"], percent(row["largest_share"], 1))
         for row in facts.rows["items"]
     ]
-    ngrams = [(plain(row["ngram"], keep=""), row["item"], row["documents"]) for row in facts.rows["ngrams"]]
+    ngrams = [
+        (plain(without_pii(row["ngram"]), keep=""), row["item"], row["documents"]) for row in facts.rows["ngrams"]
+    ]
     if not items:
         return Section(name, title, ["No document was dropped for what it shares with a protected item."])
     return Section(

@@ -16,6 +16,7 @@ from markupsafe import Markup, escape
 
 from corpus_sql import charts, files
 from corpus_sql.card import cell
+from corpus_sql.pii_shown import without_pii
 from corpus_sql.report_facts import Facts, facts
 from corpus_sql.report_problems import percent
 from corpus_sql.report_sections import lead, sections
@@ -102,10 +103,12 @@ def _samples(found: Facts) -> list[dict[str, Any]]:
         for row in found.rows["samples"]:
             if (row["stage"], row["reason"]) == key:
                 rest = None if row["text"] is None else row["n_chars"] - len(row["text"])
-                group["texts"].append({**row, "said": _said(hits.get(row["id"])), "rest": max(rest or 0, 0)})
+                text = row["text"] if rest is None else without_pii(row["text"], cut=rest > 0)
+                said = _said(hits.get(row["id"]))
+                group["texts"].append({**row, "text": text, "said": said, "rest": max(rest or 0, 0)})
         for row in found.rows["quarantine"] if key[0] == "read" else ():
             if row["reason"] == key[1]:
-                group["texts"].append({**row, "lang": "", "text": None, "said": row["detail"], "rest": 0})
+                group["texts"].append({**row, "lang": "", "text": None, "said": without_pii(row["detail"]), "rest": 0})
         if group["texts"]:
             group["share"] = percent(reason["documents"], found.documents)
             groups.append(group)

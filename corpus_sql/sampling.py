@@ -20,6 +20,7 @@ from corpus_sql import build_format, damaged, judging
 from corpus_sql.errors import ConfigError, Problem
 from corpus_sql.explain import open_build
 from corpus_sql.files import must_be_writable, reports, write
+from corpus_sql.pii_shown import without_pii
 from corpus_sql.report_queries import query
 from corpus_sql.shown import dumps
 from corpus_sql.validation import did_you_mean, shown
@@ -305,8 +306,8 @@ def lines(found: Sample) -> Iterator[str]:
 
 
 def _one_line(text: str, limit: int = 60) -> str:
-    """The beginning of a text; what a terminal would act on is escaped."""
-    whole = " ".join(text[: 4 * limit].split())
+    """The beginning of a text without personal data; what a terminal would act on is escaped."""
+    whole = " ".join(without_pii(text[: 4 * limit], cut=len(text) > 4 * limit).split())
     shown = "".join(c if c.isprintable() else c.encode("unicode_escape").decode() for c in whole)
     short = set_cell_size(shown, limit).rstrip() if cell_len(shown) > limit else shown
     return short + ("…" if len(short) < len(shown) or len(text) > 4 * limit else "")

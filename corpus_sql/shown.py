@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any
 
 from rich.cells import cell_len
 
+from corpus_sql.pii_shown import without_pii
 from corpus_sql.validation import counted
 
 if TYPE_CHECKING:
@@ -167,7 +168,7 @@ def _story(found: Story) -> Iterator[str]:
     line = found.document or found.quarantined
     yield f"{found.id}  {line['file']}, line {line['line']:,}, byte {line['byte_offset']:,}"
     if found.document:
-        yield f"  {line['url']}  {line['license_spdx']}, fetched {line['fetched_at']}"
+        yield f"  {without_pii(line['url'])}  {line['license_spdx']}, fetched {line['fetched_at']}"
         yield f"  {line['lang']}, {line['n_chars']:,} characters"
     width = max(len(d["stage"]) for d in found.decisions)
     for decision in found.decisions:
@@ -183,7 +184,7 @@ def _story(found: Story) -> Iterator[str]:
     yield from _relatives(found)
     yield from _shared(found)
     if found.quarantined:
-        yield f"  {line['detail']}"
+        yield f"  {without_pii(line['detail'])}"
         if line["raw"] is not None:
             yield f"  bytes: {_bytes(bytes(line['raw']))}"
     for span in found.redactions:
@@ -206,7 +207,9 @@ def _shared(found: Story) -> Iterator[str]:
     """What a document has in common with protected items: how much, the first n-gram of it, and where that stands."""
     for one in found.contamination[:ITEMS]:
         yield f"  shares {one['n_shared']:,} of {one['n_ngrams']:,} n-grams with {one['item']}, the first of them at"
-        ngram = "" if one["ngram"] is None else f": {one['ngram']!r}"  # none where rejected texts are not kept
+        ngram = (
+            "" if one["ngram"] is None else f": {without_pii(one['ngram'])!r}"
+        )  # none where rejected texts are not kept
         yield (
             f"    characters {one['start_char']:,} to {one['end_char']:,}, in the item {one['item_start_char']:,} to "
             f"{one['item_end_char']:,}{ngram}"
@@ -221,7 +224,7 @@ def _relatives(found: Story) -> Iterator[str]:
         missing = {"quarantined": "a line that could not be read", "dangling": "in no raw file"}
         said = one["parent"] or missing[one["status"]]
         circle = ", of which this one is a parent or ancestor in turn" if one["status"] == "circle" else ""
-        yield f"  parent: {one['named']}" + ("" if said == one["named"] else f" ({said})") + circle
+        yield f"  parent: {without_pii(one['named'])}" + ("" if said == one["named"] else f" ({said})") + circle
     if found.n_children:
         yield f"  children: {_first(found.children, found.n_children)}"
     if found.n_members:
@@ -270,7 +273,8 @@ def _bytes(raw: bytes, limit: int = 400) -> str:
     """Show bytes as text where they are text, with escapes where a terminal would act on them."""
     head = raw[:limit]
     shown = "".join(
-        c if c.isprintable() else c.encode("unicode_escape").decode() for c in head.decode("utf-8", "backslashreplace")
+        c if c.isprintable() else c.encode("unicode_escape").decode()
+        for c in without_pii(head.decode("utf-8", "backslashreplace"), cut=len(raw) > limit)
     )
     return shown + (
         f" … ({len(raw):,} bytes, sha256 {hashlib.sha256(raw).hexdigest()[:12]}…)" if len(raw) > limit else ""
@@ -278,10 +282,10 @@ def _bytes(raw: bytes, limit: int = 400) -> str:
 
 
 def story_dict(found: Story) -> dict[str, Any]:
-    """The story as JSON: bytes as text with escapes, hashes as whole numbers."""
+    """The story as JSON, no personal data in what it quotes: bytes as text with escapes, hashes as whole numbers."""
     quarantined = dict(found.quarantined) if found.quarantined else None
     if quarantined and quarantined["raw"] is not None:
-        quarantined["raw"] = bytes(quarantined["raw"]).decode("utf-8", "backslashreplace")
+        quarantined["raw"] = without_pii(bytes(quarantined["raw"]).decode("utf-8", "backslashreplace"))
     return {
         "id": found.id,
         "document": found.document,
@@ -289,9 +293,9 @@ def story_dict(found: Story) -> dict[str, Any]:
         "decisions": found.decisions,
         "path": found.path,
         "witnesses": found.witnesses,
-        "contamination": found.contamination,
+        "contamination": [{**one, "ngram": one["ngram"] and without_pii(one["ngram"])} for one in found.contamination],
         "redactions": found.redactions,
-        "parents": found.parents,
+        "parents": [{**one, "named": without_pii(one["named"])} for one in found.parents],
         "children": {"n": found.n_children, "first": found.children},
         "members": {"n": found.n_members, "first": found.members},
     }

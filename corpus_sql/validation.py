@@ -18,6 +18,7 @@ from jsonschema.exceptions import ValidationError
 from jsonschema.validators import extend
 
 from corpus_sql.errors import ConfigError, Problem
+from corpus_sql.pii_shown import without_pii
 
 _TYPES = {
     "array": "a list",
@@ -119,9 +120,11 @@ def size_bytes(text: str) -> int | None:
 
 
 def shown(value: Any) -> str:
-    """Return a value as it would be written, cut to about 60 characters."""
+    """Return a value as it would be written, without personal data, cut to about 60 characters."""
     if isinstance(value, (datetime.date, datetime.time)):
         return value.isoformat()
+    if isinstance(value, str):
+        value = without_pii(value[: 4 * _LONGEST], cut=len(value) > 4 * _LONGEST)
     if isinstance(value, str) and len(value) > _LONGEST - 2:
         value = value[: _LONGEST - 5] + "..."
     return cut(json.dumps(value, ensure_ascii=False, default=str))
