@@ -13,6 +13,8 @@ import duckdb
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from corpus_sql.model import quoted
+
 # the hits of a stage that hold no finite value; the macro `reject` makes one for a rule that could not judge
 HITS = "list_filter(hits, lambda h: coalesce(isfinite(h.value), true))"
 METRICS = """
@@ -66,15 +68,15 @@ def finite_sql(value: str, kind: duckdb.sqltypes.DuckDBPyType, depth: int = 0) -
     if kind.id in ("list", "array"):
         inner = finite_sql(f"x{depth}", dict(kind.children)["child"], depth + 1)
         return inner and f"cast(list_transform({value}, lambda x{depth}: {inner}) as {kind})"
+    if kind.id == "map":
+        inner = finite_sql(f"x{depth}", dict(kind.children)["value"], depth + 1)
+        values = f"list_transform(map_values({value}), lambda x{depth}: {inner})"
+        return inner and f"cast(map(map_keys({value}), {values}) as {kind})"
     if kind.id == "struct":
-        parts = {name: (f"struct_extract({value}, {_text(name)})", child) for name, child in kind.children}
+        parts = {name: (f"struct_extract({value}, {quoted(name)})", child) for name, child in kind.children}
         inside = {name: finite_sql(part, child, depth) for name, (part, child) in parts.items()}
         if not any(inside.values()):
             return None
-        fields = ", ".join(f"{_text(name)}: {inside[name] or parts[name][0]}" for name in parts)
+        fields = ", ".join(f"{quoted(name)}: {inside[name] or parts[name][0]}" for name in parts)
         return f"case when {value} is not null then {{{fields}}} end"
     return None
-
-
-def _text(value: str) -> str:
-    return "'" + value.replace("'", "''") + "'"

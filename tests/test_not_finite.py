@@ -134,6 +134,8 @@ def test_inside_lists_and_structs(odd, returns: str, value: str, kind: str, expe
         ("made / 0", "DOUBLE", [None] * 5),
         ("[made / 0, 1.0]", "DOUBLE[]", [[None, 1.0]] * 5),
         ("{'a': [made / 0]}", "STRUCT(a DOUBLE[])", [{"a": [None]}] * 5),
+        ("map {'a': made / 0, 'b': 1.0}", "MAP(VARCHAR, DOUBLE)", [[("a", None), ("b", 1.0)]] * 5),
+        ("[map {'a': [made / 0]}]", "MAP(VARCHAR, DOUBLE[])[]", [[[("a", [None])]]] * 5),
     ],
 )
 def test_a_division_in_the_sql_of_a_measure(odd, select: str, column: str, expected: list):
