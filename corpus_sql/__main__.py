@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import sys
 
-from corpus_sql import stopping
-from corpus_sql.errors import starved
+from corpus_sql import limits, stopping
 
 
 def main() -> None:
@@ -19,11 +18,11 @@ def _run() -> int:
 
         cli.main()
     except Exception as error:
-        problem = starved(error)
-        if problem is None:
+        met = limits.of(error)
+        if met is None:
             raise
-        print(f"error: {problem}", file=sys.stderr)
-        return 1
+        print(f"error: {met}", file=sys.stderr)
+        return met.exit_code
 
 
 if __name__ == "__main__":

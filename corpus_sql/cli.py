@@ -12,8 +12,8 @@ from typing import Annotated, Any, NoReturn
 import typer
 from typer.core import TyperCommand
 
-from corpus_sql import __version__, builds
-from corpus_sql.errors import CorpusError, install, shortened, starved
+from corpus_sql import __version__, builds, limits
+from corpus_sql.errors import CorpusError, install, shortened
 
 app = typer.Typer(
     name="corpus-sql",
@@ -52,7 +52,7 @@ def main() -> NoReturn:
             _say(f"error: {problem}")
         code = error.exit_code
     except OSError as error:
-        if isinstance(error, BrokenPipeError) or starved(error):
+        if isinstance(error, BrokenPipeError) or limits.of(error):
             raise
         _say(f"error: {error.filename or 'input/output'}: {error.strerror or error}")
         code = 2

@@ -6,7 +6,6 @@ The command line prints them without a traceback and exits with `exit_code`:
 
 from __future__ import annotations
 
-import errno
 import sys
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
@@ -15,14 +14,6 @@ from pathlib import Path
 _LINES = 8  # of a fact: the engine shows a query with a mark below it
 _LINE = 300  # characters of a fact that are printed: a path, a value and what is wrong with it
 _ALIKE = 3  # problems with the same fact that are printed; of the others, how many there are
-
-
-# how the loader, C++ and Python's threads say that there is no memory
-_NO_MEMORY = (
-    "annot allocate memory", "bad_alloc", "bad allocation", "malloc of size", "realloc of size", "Unable to allocate",
-    "failed to map segment", "Could not find/load shared object",
-    "start new thread", "Failed to create thread", "Resource temporarily unavailable",
-)  # fmt: skip
 
 
 @dataclass(frozen=True)
@@ -111,16 +102,3 @@ def _cut_line(text: str) -> str:
     if len(text) <= _LINE:
         return text
     return f"{text[: _LINE * 2 // 3]} [… {len(text) - _LINE:,} characters …] {text[-_LINE // 3 :]}"
-
-
-def starved(error: BaseException) -> Problem | None:
-    """Say it where an error, or one that led to it, comes from too little memory or too few file handles."""
-    while error is not None:
-        text, number = str(error), getattr(error, "errno", None)
-        if number in (errno.EMFILE, errno.ENFILE) or "Too many open files" in text:
-            return Problem("corpus-sql", "this process may open too few files", "Raise `ulimit -n`, and run again.")
-        if isinstance(error, MemoryError) or number == errno.ENOMEM or any(sign in text for sign in _NO_MEMORY):
-            fix = "Raise `ulimit -v`, or free some memory, and run again."
-            return Problem("corpus-sql", "the system gives this process too little memory", fix)
-        error = error.__cause__ or error.__context__
-    return None

@@ -14,8 +14,8 @@ from pathlib import Path
 import pytest
 from conftest import ROOT
 
-from corpus_sql import build, stopping
-from corpus_sql.errors import Problem, shortened, starved
+from corpus_sql import build, limits, stopping
+from corpus_sql.errors import Problem, shortened
 from corpus_sql.starting import init
 
 PROGRAM = [sys.executable, "-m", "corpus_sql"]
@@ -202,13 +202,18 @@ STARVED = {
 }
 
 
+def met(error: Exception) -> Problem | None:
+    found = limits.of(error)
+    return found.problems[0] if found else None
+
+
 @pytest.mark.parametrize("name", STARVED)
 def test_what_a_lack_looks_like(name):
     error, problem = STARVED[name]
-    assert starved(error) == problem
+    assert met(error) == problem
     outer = ValueError("made of it")
     outer.__cause__ = error
-    assert starved(outer) == problem
+    assert met(outer) == problem
 
 
 # -------------------------------------------------------------------------------------------------- what is printed
