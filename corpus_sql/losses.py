@@ -54,7 +54,12 @@ def _listed(said: list[str]) -> str:
 
 def _stages(stages: list[tuple[str, int, int]]) -> Iterator[str]:
     high = sorted(
-        ((stage, entered, lost) for stage, entered, lost in stages if lost > TENTH * entered), key=lambda one: -one[2]
+        (
+            (stage, entered, lost)
+            for stage, entered, lost in stages
+            if lost > TENTH * entered and stage != "expansion"  # a whole text goes in favour of all its pieces
+        ),
+        key=lambda one: -one[2],
     )
     if high:
         first = high[0][0]

@@ -246,7 +246,9 @@ def test_an_earlier_build_is_read_once(corpus: Corpus):
     outcome = build.run(corpus.config)
     why = {step.name: step.why for step in outcome.steps}
     assert (why["read.earlier"], why["near_dedup.earlier_signed"], why["near_dedup.earlier_buckets"]) == ("", "", "")
-    assert why["near_dedup.earlier_touched"] == "changed: its SQL, its settings"
+    assert (
+        why["near_dedup.earlier_touched"] == "changed: its settings"
+    )  # a stream's settings are in its SQL as a comment
     corpus.configure(BOTH, "v1")
     corpus.source("s", [text(3)])
     corpus.configure(STAGES, "v1")

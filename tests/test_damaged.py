@@ -82,7 +82,7 @@ JSON = {
 }
 
 
-NEED_NO_RECORD = ("why", "sql", "oscar", "jsonl", "parquet")
+NEED_NO_RECORD = ("sql", "oscar", "jsonl", "parquet")
 
 
 @pytest.mark.parametrize("kind", JSON)

@@ -471,7 +471,7 @@ CASES = {
     ),
     "the version's name": (
         lambda c: c.manifest(lambda manifest: manifest.update(version="v2")),
-        [("config", "version is 'v1' in config.toml, 'v2' in the manifest, 'v1' in build.json")],
+        [("config", "version is 'v1' by config.toml, 'v2' in the manifest, 'v1' in build.json")],
     ),
     # config, build.json, hash chain
     "a threshold in config.toml": (
