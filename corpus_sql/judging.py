@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import math
 import re
 from dataclasses import dataclass
@@ -11,6 +10,7 @@ from typing import Any
 
 import duckdb
 
+from corpus_sql import damaged
 from corpus_sql.explain import open_build
 
 _RULE = re.compile(
@@ -66,7 +66,7 @@ def stage_sql(folder: Path, stage: str) -> str:
 
 def can_judge(folder: Path, stage: str) -> bool:
     """Whether all that a stage read is in the build: measures, languages, decisions, but no working relation."""
-    record = json.loads((folder / "_audit" / "build.json").read_text("utf-8"))
+    record = damaged.read_object(folder, "_audit/build.json")
     return all(
         name.startswith(("measures.", "stages."))
         or name in ("relations.languages", "relations.expansions", "read.documents")
@@ -131,4 +131,4 @@ def _limit(folder: Path, rule: Rule) -> float | None:
     """The threshold of a rule that names it only where it fires."""
     if rule.reason != "lang_undetermined":
         return None
-    return json.loads((folder / "_audit" / "build.json").read_text("utf-8"))["config"]["lang"]["min_score"]
+    return damaged.read_object(folder, "_audit/build.json")["config"]["lang"]["min_score"]
