@@ -1,18 +1,14 @@
-"""The build: which models run or are reused, in which order, and the chain from raw files to a published folder."""
+"""The build: the chain from raw files to a published folder. What has to run for it says planning."""
 
 from __future__ import annotations
 
 import dataclasses
-import hashlib
-import json
 import os
 import shutil
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from contextlib import ExitStack, closing
 from dataclasses import dataclass, field, replace
-from functools import cache
 from pathlib import Path
-from typing import Any
 
 import pyarrow as pa
 
@@ -22,44 +18,29 @@ from corpus_sql import (
     kernel_cache,
     ledger,
     limits,
-    model_files,
     noticing,
     parts,
-    protected,
     publish,
     raw,
 )
-from corpus_sql.compile import Compiled, Compiler, build_order, fingerprint
+from corpus_sql.compile import Compiled
 from corpus_sql.config import Config, Kept
 from corpus_sql.engine_duckdb import LEAST_MEMORY, DuckDB
 from corpus_sql.engine_errors import DamagedWorkFile
 from corpus_sql.errors import ConfigError, DataError, ModelError, Problem
 from corpus_sql.files import in_the_way, linked, locked, private, recover, unwritable
 from corpus_sql.functions import StreamUdf
-from corpus_sql.model import BUILDS, EARLIER, READ
-from corpus_sql.parts import NEW, leaves
+from corpus_sql.model import EARLIER, READ
+from corpus_sql.parts import leaves
+from corpus_sql.planning import SHAPES, Step, make_plan
 from corpus_sql.progress import Report
-from corpus_sql.project import BUILT_IN, Project, code_hash, open_project
-from corpus_sql.publish import EXPORTS, Written, finish, write_folder
-from corpus_sql.validation import choice, nearest, size_bytes
+from corpus_sql.project import Project, open_project
+from corpus_sql.publish import Written, finish, write_folder
+from corpus_sql.validation import choice, size_bytes
 
-Stored = Mapping[str, list[tuple[dict[str, Any], int]]]  # relation -> (what it was made from, rows) of each result
-UNREAD = pa.schema([("file", pa.string()), ("source_id", pa.string()), ("bytes", pa.int64()), ("status", pa.string())])
-_READ_TOOLS = ("pyarrow", "orjson")
 # what the disk needs, as multiples of the compressed raw files: text is about 5 times its zstd size, stored once beside
 # the measures (about 1 KiB a document); spill while sorting takes as much as the text again
 _DISK_WORK, _DISK_SPILL, _DISK_BUILD = 7, 5, 2
-
-
-@dataclass
-class Step:
-    """One relation of the build: reused when `why` is empty."""
-
-    name: str
-    compiled: Compiled | None  # None for what the reader makes
-    made_from: dict[str, Any]
-    why: str
-    rows: int = 0
 
 
 @dataclass
@@ -225,139 +206,6 @@ def memory_bytes(text: str) -> int:
     return size
 
 
-def settings(config: Config) -> tuple[dict[str, Any], list[str]]:
-    """Return what templates may name besides the config, and what the user should be told of it."""
-    key, description = model_files.of(config)
-    by_group = config.values["split"]["method"] == "group_hash"
-    found = {
-        "language_model": key,
-        "splits": _splits(config.values["split"]),
-        # under group_hash near duplicates are found over all documents, so that dropping one never parts its relatives
-        "near_pairs": "near_dedup.all_pairs"
-        if by_group
-        else "near_dedup.pairs"
-        if "near_dedup" in config.stages
-        else "relations.no_pairs",
-    }
-    notices = [description] if key == "script" else []
-    if "decontaminate" in config.stages:
-        files, table = config.protected_files(), config.values["decontaminate"]
-        found["protected_key"] = protected.register(files)
-        items = protected.protected_items(files, table["ngram"], table["min_tokens"])
-        if short := [item.id for item in items if item.status == "unprotected"]:
-            notices.append(
-                f"{len(short)} of {len(items)} protected items have fewer than {table['min_tokens']} tokens "
-                f"and are not looked for: {', '.join(short)}"
-            )
-    return found, notices
-
-
-def _splits(split: Mapping[str, Any]) -> str:
-    if split["method"] != "group_hash":
-        return "outputs.splits_by_content"
-    return "outputs.splits_of_groups" if "stratify" in split or "against" in split else "outputs.splits_by_group"
-
-
-def compile_all(project: Project) -> tuple[list[Compiled], list[str]]:
-    """Compile every model that this build needs, each after its inputs; raises with every problem found."""
-    known, notices = settings(project.config)
-    if project.config.first:
-        notices.insert(0, first_look.said(project.config.first))
-    compiler = Compiler(project, known)
-    own_measures = [m.name for m in project.models.values() if m.folder == "measures" and m.layer != BUILT_IN]
-    targets = [f"stages.{stage}" for stage in project.config.stages]
-    targets += (
-        ["measures.language", "measures.content", *own_measures]
-        + [f"outputs.{name}" for name in EXPORTS]
-        + ["outputs.shards", "outputs.cross_split"]
-    )
-
-    @cache
-    def find(name: str) -> Compiled | None:
-        model = project.models.get(name)
-        return compiler.compile(model) if model and model.folder in BUILDS else None
-
-    def missing(name: str, reader: str) -> Problem:
-        near = nearest(name, [*project.models, *READ])
-        return Problem(reader, f"reads {name}, which is no relation", f"Did you mean {near}?" if near else "")
-
-    notices += unset(project)
-    made = {*READ, EARLIER} if earlier.find(project.config) else set(READ)
-    return build_order(find, targets, made, missing), notices
-
-
-def unset(project: Project) -> list[str]:
-    """Return a notice for each listed stage of the user's own with a key that no table sets: a rule that is off."""
-    found = []
-    for stage in project.config.stages:
-        model = project.models[f"stages.{stage}"]
-        given = {key for table in project.config.limits(stage).values() for key in table}
-        if model.layer != BUILT_IN and (missing := [key for key in model.config_keys if key not in given]):
-            found.append(f"[{stage}] {', '.join(missing)}: not set, so what it limits is not limited")
-    return found
-
-
-def make_plan(project: Project, gate: ledger.Gate, engine: DuckDB, cache: bool) -> tuple[list[Step], list[str]]:
-    """Return every relation of the build in order, with what it is made from and why it has to run, if it has to."""
-    compiled, notices = compile_all(project)
-    requires = {name: one.requires for name, one in project.udfs.items()}
-    tools = sorted({tool for one in compiled for name in one.functions for tool in requires[name]} | set(_READ_TOOLS))
-    versions = engine.versions(tools)
-    have = engine.state() if cache else {}
-    steps = []
-    reading = {
-        "files": {file.name: [file.sha256, file.license_spdx] for file in gate.files},
-        "max_line_bytes": project.config.max_line_bytes,
-        **({"first": project.config.first} if project.config.first else {}),
-        "code": code_hash(Path(raw.__file__)),
-        "tools": {name: versions[name] for name in ("python", *_READ_TOOLS)},
-    }
-    unread = {
-        "files": [[source, name, size] for source, name, size in gate.ignored],
-        "superseded": [[s, n, b] for s, n, b in gate.superseded],
-    }
-    for names, made_from in ((READ[:3], reading), (READ[3:], unread)):
-        made_from["fingerprint"] = hashlib.sha256(json.dumps(made_from, sort_keys=True).encode()).hexdigest()
-        steps += [_step(name, None, made_from, have) for name in names]
-    if builds := earlier.find(project.config):
-        steps.append(_step(EARLIER, None, earlier.made_from(builds), have))
-    prints = {step.name: step.made_from["fingerprint"] for step in steps}
-    for one in compiled:
-        needed = tuple(tool for name in one.functions for tool in requires[name])
-        made_from = fingerprint(one, prints, project.udf_sources, versions, needed)
-        prints[one.name] = made_from["fingerprint"]
-        steps.append(_step(one.name, one, made_from, have))
-    return steps, notices
-
-
-def _step(name: str, compiled: Compiled | None, now: dict[str, Any], have: Stored) -> Step:
-    """Reuse the result that was made from the same; else say what differs from the one that was used last."""
-    results = have.get(name, [])
-    for made_from, rows in results:
-        if made_from["fingerprint"] == now["fingerprint"]:
-            return Step(name, compiled, now, "", rows)
-    return Step(name, compiled, now, _differs(results[0][0], now) if results else NEW)
-
-
-def _differs(old: dict[str, Any], now: dict[str, Any]) -> str:
-    said = {
-        "query": "its SQL",
-        "number": "its numbering",
-        "columns": "its columns",
-        "stream": "its settings",
-        "files": "the raw files",
-        "code": "the reader's code",
-        "max_line_bytes": "max_line_bytes",
-        "first": "how many lines are read",
-        "builds": "the earlier builds",
-    }
-    reasons = [text for key, text in said.items() if old.get(key) != now.get(key)]
-    for kind, text in (("udfs", "the code of {}"), ("tools", "the version of {}"), ("inputs", "{}")):
-        before_, after = old.get(kind, {}), now.get(kind, {})
-        reasons += [text.format(name) for name in sorted({*before_, *after}) if before_.get(name) != after.get(name)]
-    return "changed: " + ", ".join(reasons)
-
-
 def _make(project: Project, gate: ledger.Gate, engine: DuckDB, steps: list[Step], report: Report) -> None:
     """Run what has to run. A relation is stored whole, with what it was made from, in one transaction."""
     by_name = {step.name: step for step in steps}
@@ -371,7 +219,7 @@ def _make(project: Project, gate: ledger.Gate, engine: DuckDB, steps: list[Step]
         with report.step("read", total, "bytes") as advance:
             config = project.config
             batches = raw.read(gate.files, config.max_line_bytes, _steps(advance), first=config.first)
-            schemas = {"read.documents": raw.DOCUMENTS, "read.quarantine": raw.QUARANTINE, "read.files": raw.FILES}
+            schemas = {name: SHAPES[name] for name in READ[:3]}
             rows = engine.store_many(
                 schemas, ((f"read.{kind}", batch) for kind, batch in batches), by_name["read.documents"].made_from
             )
@@ -382,10 +230,9 @@ def _make(project: Project, gate: ledger.Gate, engine: DuckDB, steps: list[Step]
         unread = [(n, s, b, "ignored") for s, n, b in gate.ignored] + [
             (n, s, b, "superseded") for s, n, b in gate.superseded
         ]
-        table = pa.Table.from_pylist(
-            [dict(zip(UNREAD.names, row, strict=True)) for row in sorted(unread)], schema=UNREAD
-        )
-        engine.store("read.unread_files", UNREAD, table.to_batches(), by_name["read.unread_files"].made_from)
+        shape = SHAPES["read.unread_files"]
+        table = pa.Table.from_pylist([dict(zip(shape.names, row, strict=True)) for row in sorted(unread)], schema=shape)
+        engine.store("read.unread_files", shape, table.to_batches(), by_name["read.unread_files"].made_from)
     if EARLIER in by_name and by_name[EARLIER].why:
         _read_earlier(project, engine, by_name[EARLIER], report)
         telling.ran(by_name[EARLIER], report.seconds[EARLIER])
@@ -406,7 +253,7 @@ def _make(project: Project, gate: ledger.Gate, engine: DuckDB, steps: list[Step]
 def _read_earlier(project: Project, engine: DuckDB, step: Step, report: Report) -> None:
     builds = earlier.find(project.config)
     with report.step(step.name, None):
-        step.rows = engine.store(step.name, earlier.SCHEMA, earlier.batches(builds), step.made_from)
+        step.rows = engine.store(step.name, SHAPES[EARLIER], earlier.batches(builds), step.made_from)
 
 
 def _steps(advance: Callable[[int], None]) -> Callable[[int], None]:

@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from corpus_sql import build, earlier, ledger, raw
+from corpus_sql import build, ledger, planning
 from corpus_sql.compile import Compiled
 from corpus_sql.engine_duckdb import LEAST_MEMORY, DuckDB
 from corpus_sql.errors import CorpusError, ModelError, Problem
@@ -80,7 +80,7 @@ def check(config_path: Path) -> Found:
     except CorpusError as error:
         found.problems += error.problems
     try:
-        compiled, found.notices = build.compile_all(project)
+        compiled, found.notices = planning.compile_all(project)
         found.models = [(one.name, one.model.layer) for one in compiled]
         found.udfs = [
             (name, Path(project.udfs[name].file).name)
@@ -107,14 +107,7 @@ def _on_nothing(project: Project, compiled: list[Compiled]) -> list[Problem]:
                     except ModelError as error:
                         broken.add(name)
                         problems += error.problems
-            shapes = {
-                "documents": raw.DOCUMENTS,
-                "quarantine": raw.QUARANTINE,
-                "files": raw.FILES,
-                "unread_files": build.UNREAD,
-                "earlier": earlier.SCHEMA,
-            }
-            engine.store_many({f"read.{name}": shape for name, shape in shapes.items()}, (), nothing)
+            engine.store_many(planning.SHAPES, (), nothing)
             for one in compiled:
                 if broken & {*one.inputs, *one.functions}:
                     broken.add(one.name)

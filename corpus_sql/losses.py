@@ -12,7 +12,7 @@ from corpus_sql.project import BUILT_IN
 from corpus_sql.validation import counted
 
 if TYPE_CHECKING:
-    from corpus_sql.build import Step
+    from corpus_sql.planning import Step
 
 NOTHING = "nothing was kept"
 FIRST = 5  # stages, sources or items that a notice names

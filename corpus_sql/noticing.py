@@ -11,7 +11,7 @@ from corpus_sql.pii_shown import without_pii
 from corpus_sql.validation import counted
 
 if TYPE_CHECKING:
-    from corpus_sql.build import Step
+    from corpus_sql.planning import Step
 
 FIRST = 5  # ids or names that a notice shows
 THIN = 10  # groups below which a split says little of anything

@@ -11,7 +11,7 @@ from rich.cells import cell_len, set_cell_size
 from corpus_sql.model import EARLIER, READ
 
 if TYPE_CHECKING:
-    from corpus_sql.build import Step
+    from corpus_sql.planning import Step
     from corpus_sql.progress import Report
 
 NEW = "not built yet"

@@ -44,7 +44,7 @@ from corpus_sql.resources import sha256_file
 from corpus_sql.template_uses import uses
 
 if TYPE_CHECKING:
-    from corpus_sql.build import Step
+    from corpus_sql.planning import Step
 
 # the tables of _audit/, each a model of sql/outputs, and the order of their rows
 EXPORTS = {

@@ -17,7 +17,7 @@ from jinja2 import nodes
 from corpus_sql.model import Model
 
 _ENVIRONMENT = jinja2.Environment(autoescape=False)
-# names that build.settings and the compiler give to a template, and the key of the config that decides them
+# names that planning.settings and the compiler give to a template, and the key of the config that decides them
 _SETTINGS = {
     "language_model": "lang.model",
     "protected_key": "decontaminate.protected",

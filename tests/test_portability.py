@@ -11,7 +11,7 @@ sqlglot = pytest.importorskip("sqlglot", reason="sqlglot is not installed: the l
 
 import lint_sql  # noqa: E402
 
-from corpus_sql import build, earlier, raw  # noqa: E402
+from corpus_sql import planning  # noqa: E402
 from corpus_sql.compile import Compiled, Compiler  # noqa: E402
 from corpus_sql.functions import Udf  # noqa: E402
 from corpus_sql.model import BUILDS  # noqa: E402
@@ -26,18 +26,9 @@ ARROW = {
     "binary": "BLOB",
     "bool": "BOOLEAN",
 }
-SHAPES = {
-    "documents": raw.DOCUMENTS,
-    "quarantine": raw.QUARANTINE,
-    "files": raw.FILES,
-    "unread_files": build.UNREAD,
-    "earlier": earlier.SCHEMA,
-}
 READ = {
-    f"read.{name}": tuple(
-        (f.name, "VARCHAR[]" if str(f.type).startswith("list") else ARROW[str(f.type)]) for f in shape
-    )
-    for name, shape in SHAPES.items()
+    name: tuple((f.name, "VARCHAR[]" if str(f.type).startswith("list") else ARROW[str(f.type)]) for f in shape)
+    for name, shape in planning.SHAPES.items()
 }
 STAGES = sorted(path.stem for path in (builtin() / "sql" / "stages").glob("*.sql"))
 AGAINST = 'against = ["v0"]\n'
@@ -72,8 +63,8 @@ def rendered(
     """The models compiled for one config: those it needs, and with all stages listed every one there is."""
     one = project(tmp_path_factory.mktemp("project"), *request.param)
     if not one.config.stages:
-        return one, build.compile_all(one)[0]
-    compiler = Compiler(one, build.settings(one.config)[0])
+        return one, planning.compile_all(one)[0]
+    compiler = Compiler(one, planning.settings(one.config)[0])
     return one, [compiler.compile(model) for model in one.models.values() if model.folder in BUILDS]
 
 

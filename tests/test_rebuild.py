@@ -19,7 +19,7 @@ from test_language import trained
 from typer.testing import CliRunner
 from verify_cases import Copy
 
-from corpus_sql import build, rebuilding, resources, verifying
+from corpus_sql import model_files, rebuilding, resources, verifying
 from corpus_sql.cli import app
 from corpus_sql.import_splitting import children
 from corpus_sql.opened import Opened
@@ -188,7 +188,7 @@ def test_a_model_of_the_package_and_none_at_all_are_not_kept(corpus: Corpus, mon
     """Whoever has no model builds by script; made again where the model is installed, it is by script again."""
     corpus.source("a", ["The first text of all.", "的第二个文本"])
     with monkeypatch.context() as patched:
-        patched.setattr(build.model_files, "shipped", lambda: None)
+        patched.setattr(model_files, "shipped", lambda: None)
         corpus.run('stages = ["lang"]\n[lang]\nkeep = ["*"]')
     assert not (corpus.version / "_audit" / "inputs").exists()
     assert rebuilt(corpus.version)[::2] == ("ok", [])
