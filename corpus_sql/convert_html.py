@@ -14,7 +14,7 @@ from typing import Any
 from corpus_sql.convert_text import content_of
 from corpus_sql.errors import missing
 from corpus_sql.import_inputs import Bad, Record
-from corpus_sql.packed import Limits
+from corpus_sql.packed import Count
 
 _META = re.compile(rb"""<meta[^>]{0,500}?charset\s*=\s*["']?\s*([A-Za-z0-9_:.-]{1,40})""", re.IGNORECASE)
 _XML = re.compile(rb"""^<\?xml[^>]{0,200}?encoding\s*=\s*["']([A-Za-z0-9_:.-]{1,40})""")
@@ -48,9 +48,9 @@ def extractor() -> str:
     return f"trafilatura {_trafilatura().__version__}"
 
 
-def read(path: Path, max_bytes: int, limits: Limits | None) -> Iterator[Record | Bad]:
+def read(path: Path, max_bytes: int, count: Count | None) -> Iterator[Record | Bad]:
     """One page a file; a page that is not in the encoding it claims is Bad."""
-    content = content_of(path, max_bytes, limits)
+    content = content_of(path, max_bytes, count)
     if isinstance(content, Bad):
         yield content
         return

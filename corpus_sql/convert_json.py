@@ -10,7 +10,7 @@ from pathlib import Path
 
 from corpus_sql import packed, raw_fields, raw_line
 from corpus_sql.import_inputs import Bad, Blank, Record
-from corpus_sql.packed import Limits
+from corpus_sql.packed import Count
 
 BOM = b"\xef\xbb\xbf"
 # The reasons of raw_line that concern the line as JSON, not its fields
@@ -18,9 +18,9 @@ _UNREADABLE = ("invalid_utf8", "invalid_json", "too_deep", "lone_surrogate", "no
 _SPACE = " \t\r\n"
 
 
-def lines(path: Path, max_bytes: int, limits: Limits | None) -> Iterator[tuple[int, bytes] | Bad | Blank]:
+def lines(path: Path, max_bytes: int, count: Count | None) -> Iterator[tuple[int, bytes] | Bad | Blank]:
     """Yield (number, line without its end) of a file; blank lines and such as are longer than max_bytes as that."""
-    with packed.unpacked(path, limits) as file:
+    with packed.unpacked(path, count) as file:
         number = 0
         while line := file.readline(max_bytes + 2):
             number += 1
@@ -35,16 +35,16 @@ def lines(path: Path, max_bytes: int, limits: Limits | None) -> Iterator[tuple[i
             yield Blank(number) if not line.strip(b" \t\r") else (number, line)
 
 
-def jsonl(path: Path, max_bytes: int, limits: Limits | None) -> Iterator[Record | Bad | Blank]:
+def jsonl(path: Path, max_bytes: int, count: Count | None) -> Iterator[Record | Bad | Blank]:
     """One JSON object a line."""
-    for one in lines(path, max_bytes, limits):
+    for one in lines(path, max_bytes, count):
         yield one if isinstance(one, (Bad, Blank)) else _object(*one)
 
 
-def array(path: Path, max_bytes: int, limits: Limits | None) -> Iterator[Record | Bad]:
+def array(path: Path, max_bytes: int, count: Count | None) -> Iterator[Record | Bad]:
     """One array of objects; a record's number is its place in it, from 1. After a Bad that is no object, no more."""
     decoder, number = json.JSONDecoder(), 0
-    with packed.unpacked(path, limits) as file:
+    with packed.unpacked(path, count) as file:
         text = _Text(file, max_bytes)
         if text.skip() != "[":
             yield Bad(None, "is no JSON array: it does not begin with [")

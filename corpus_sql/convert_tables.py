@@ -8,32 +8,87 @@ import datetime
 import decimal
 import io
 import math
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import Any
 
+import pyarrow as pa
+import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
 from corpus_sql import packed
 from corpus_sql.import_inputs import Bad, Blank, Record
-from corpus_sql.packed import Limits
+from corpus_sql.packed import Count
+
+_ROWS = 4  # read at a time of a file that is not trusted: one value of a dictionary may stand in each of them
+_AS_TEXT = ("STRING", "NONE", "JSON", "ENUM", "BSON")  # logical types of bytes; a decimal is none
 
 
-def parquet(path: Path, max_bytes: int, limits: Limits | None) -> Iterator[Record | Bad]:
-    """Rows of a Parquet file; its text is packed, so what it unpacks to is judged by its own footer."""
+def parquet(path: Path, max_bytes: int, count: Count | None) -> Iterator[Record | Bad]:
+    """Rows of a Parquet file.
+
+    What they unpack to is counted as they are decoded, for dictionaries and run lengths make a row of no bytes. Texts
+    in lists stay in their dictionaries until they are counted: one row may hold a million times the same.
+    """
     number = 0
     with pq.ParquetFile(path, pre_buffer=False) as file:
-        if limits is not None:
-            groups = (file.metadata.row_group(i).total_byte_size for i in range(file.metadata.num_row_groups))
-            packed.check(sum(groups), path.stat().st_size, limits)
-        names = file.schema_arrow.names
-        if twice := [name for i, name in enumerate(names) if name in names[:i]]:
-            yield Bad(None, f"has the column {twice[0]} twice")
-            return
-        for batch in file.iter_batches(batch_size=256, use_threads=False):
+        metadata, names = file.metadata, file.schema_arrow.names
+        repeated = _repeated(file) if count else []
+    if twice := [name for i, name in enumerate(names) if name in names[:i]]:
+        yield Bad(None, f"has the column {twice[0]} twice")
+        return
+    if count:
+        _at_least(metadata, count.limits, path)
+    with pq.ParquetFile(path, pre_buffer=False, metadata=metadata, read_dictionary=repeated) as file:
+        for batch in file.iter_batches(batch_size=_ROWS if count else 256, use_threads=False):
+            if count:
+                count.add(_size(batch.to_struct_array()))
             for row in batch.to_pylist(maps_as_pydicts=None):
                 number += 1
                 yield Record(number, {name: _plain(value) for name, value in row.items()})
+
+
+def _repeated(file: pq.ParquetFile) -> list[str]:
+    """The columns of texts and bytes that lie in lists or maps."""
+    found = [file.schema.column(i) for i in range(len(file.schema))]
+    return [
+        one.path
+        for one in found
+        if one.max_repetition_level and one.physical_type == "BYTE_ARRAY" and one.logical_type.type in _AS_TEXT
+    ]
+
+
+def _at_least(metadata: pq.FileMetaData, limits: packed.Limits, path: Path) -> None:
+    """Refuse a file that says itself that it is too large; a value in a list is one byte at least."""
+    groups = [metadata.row_group(i) for i in range(metadata.num_row_groups)]
+    packed.Count(path, limits).add(sum(group.total_byte_size for group in groups))
+    values = packed.Count(path, limits)
+    for i in range(metadata.num_columns):
+        column = metadata.schema.column(i)
+        if column.max_repetition_level:
+            values.add(max(1, column.length) * sum(group.column(i).num_values for group in groups))
+
+
+def _size(array: pa.Array) -> int:
+    """Return about how many bytes the values of an array take as JSON: their own, one for each, and fields' names."""
+    kind = array.type
+    match array:
+        case pa.ExtensionArray():
+            return _size(array.storage)
+        case pa.DictionaryArray() if pa.types.is_primitive(kind.value_type):
+            return _size(array.dictionary_decode())
+        case pa.DictionaryArray():
+            lengths = pc.binary_length(array.dictionary.cast(pa.large_binary()))
+            return len(array) + (pc.sum(pc.take(lengths, array.indices)).as_py() or 0)
+        case pa.StructArray():
+            names = len(array) * sum(len(kind.field(i).name.encode()) + 1 for i in range(kind.num_fields))
+            return names + sum(map(_size, array.flatten()))
+        case pa.MapArray():  # its keys and items are those of all rows
+            first, last = array.offsets[0].as_py(), array.offsets[-1].as_py()
+            return len(array) + sum(_size(part.slice(first, last - first)) for part in (array.keys, array.items))
+        case pa.ListArray() | pa.LargeListArray() | pa.FixedSizeListArray():
+            return len(array) + _size(array.flatten())
+    return len(array) + array.nbytes
 
 
 def _plain(value: Any) -> Any:
@@ -58,15 +113,16 @@ def _plain(value: Any) -> Any:
     return value
 
 
-def separated(path: Path, max_bytes: int, limits: Limits | None, *, tabs: bool) -> Iterator[Record | Bad | Blank]:
+def separated(path: Path, max_bytes: int, count: Count | None, *, tabs: bool) -> Iterator[Record | Bad | Blank]:
     """CSV as RFC 4180 has it, or TSV, in which nothing is quoted; the first line names the columns.
 
     A record's number is the line where its row begins, from 1. An empty cell is null.
     """
     csv.field_size_limit(max(max_bytes, csv.field_size_limit()))  # one for all readers: never lowered
     form = {"delimiter": "\t", "quoting": csv.QUOTE_NONE, "quotechar": None} if tabs else {"strict": True}
-    with io.TextIOWrapper(packed.unpacked(path, limits), encoding="utf-8-sig", newline="") as text:
-        rows = csv.reader(text, **form)
+    unpacked = packed.unpacked(path, count)
+    with io.TextIOWrapper(unpacked, encoding="utf-8-sig", errors="surrogateescape", newline="") as text:
+        rows = csv.reader(_utf8(text), **form)
         number, names = 1, None
         try:
             for row in rows:
@@ -83,9 +139,28 @@ def separated(path: Path, max_bytes: int, limits: Limits | None, *, tabs: bool) 
                 elif sum(map(len, row)) > max_bytes:
                     yield Bad(begins, f"is longer than {max_bytes} bytes (max_line_bytes of the config)")
                 else:
+                    if count:  # each row of two bytes has all the names again
+                        count.add(sum(map(len, names)))
                     yield Record(begins, {name: cell or None for name, cell in zip(names, row, strict=True)})
         except csv.Error as error:
             yield Bad(number, f"is not {'TSV' if tabs else 'CSV'}: {error}")
+        except _NotUtf8 as error:
+            yield Bad(rows.line_num + 1, str(error))
+
+
+class _NotUtf8(Exception):
+    """A line that is not UTF-8; the message says which byte of it."""
+
+
+def _utf8(lines: Iterable[str]) -> Iterator[str]:
+    """Yield the lines, in which a byte that is none of UTF-8 is a lone surrogate; raises _NotUtf8 at the first."""
+    for line in lines:
+        try:
+            line.isascii() or line.encode()
+        except UnicodeEncodeError as error:
+            at = len(line[: error.start].encode())
+            raise _NotUtf8(f"is not UTF-8: byte {at} (0x{ord(line[error.start]) - 0xDC00:02x}) of the line") from None
+        yield line
 
 
 def _header(names: list[str]) -> str:

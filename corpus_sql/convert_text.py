@@ -9,12 +9,12 @@ from corpus_sql import packed
 from corpus_sql.convert_json import BOM
 from corpus_sql.convert_json import lines as _lines
 from corpus_sql.import_inputs import Bad, Blank, Record
-from corpus_sql.packed import Limits
+from corpus_sql.packed import Count
 
 
-def whole(path: Path, max_bytes: int, limits: Limits | None) -> Iterator[Record | Bad]:
+def whole(path: Path, max_bytes: int, count: Count | None) -> Iterator[Record | Bad]:
     """The whole file is the text."""
-    content = content_of(path, max_bytes, limits)
+    content = content_of(path, max_bytes, count)
     if isinstance(content, Bad):
         yield content
         return
@@ -25,9 +25,9 @@ def whole(path: Path, max_bytes: int, limits: Limits | None) -> Iterator[Record 
         yield Bad(None, f"is not UTF-8: byte {error.start} (0x{content[error.start]:02x}), on line {line}")
 
 
-def content_of(path: Path, max_bytes: int, limits: Limits | None) -> bytes | Bad:
+def content_of(path: Path, max_bytes: int, count: Count | None) -> bytes | Bad:
     """Return the bytes of a file, unpacked, without a byte order mark; more than max_bytes are Bad."""
-    with packed.unpacked(path, limits) as file:
+    with packed.unpacked(path, count) as file:
         content = file.read(max_bytes + 1 + len(BOM))
     if len(content) > max_bytes:
         size = f"{path.stat().st_size} bytes, more than" if file_is_plain(path) else "more bytes than"
@@ -41,9 +41,9 @@ def file_is_plain(path: Path) -> bool:
         return not file.read(4).startswith((b"\x1f\x8b", b"\x28\xb5\x2f\xfd"))
 
 
-def by_line(path: Path, max_bytes: int, limits: Limits | None) -> Iterator[Record | Bad | Blank]:
+def by_line(path: Path, max_bytes: int, count: Count | None) -> Iterator[Record | Bad | Blank]:
     """Each line is a text; lines end at \\n alone."""
-    for one in _lines(path, max_bytes, limits):
+    for one in _lines(path, max_bytes, count):
         if isinstance(one, (Bad, Blank)):
             yield one
             continue

@@ -16,7 +16,7 @@ from corpus_sql import packed
 from corpus_sql.convert_html import fields as html_fields
 from corpus_sql.errors import missing
 from corpus_sql.import_inputs import Bad, Other, Record
-from corpus_sql.packed import Limits
+from corpus_sql.packed import Count
 
 _HTML = ("text/html", "application/xhtml+xml")
 _ID = "WARC-Record-ID"
@@ -32,19 +32,22 @@ def _iterator() -> Any:
     return ArchiveIterator
 
 
-def read(path: Path, max_bytes: int, limits: Limits | None) -> Iterator[Record | Bad | Other]:
+def read(path: Path, max_bytes: int, count: Count | None) -> Iterator[Record | Bad | Other]:
     """Records of a file, plain, gzip or zstd; a record's number is its place in the file, from 1."""
     iterator = _iterator()
     from warcio.exceptions import ArchiveLoadFailed
 
+    from corpus_sql import warc_streams
+
     number = 0
-    with packed.unpacked(path, limits) as stream:
+    with packed.unpacked(path, count) as stream:
         has_ids = stream.peek(9)[:9] != b"filedesc:"  # an ARC file has none: warcio would draw one each time
         records = iterator(stream, arc2warc=True, check_digests=True)
+        records.reader = lines = warc_streams.Lines(stream)
         try:
             for record in records:
                 number += 1
-                one = _record(number, record, max_bytes, has_ids)
+                one = _record(number, record, max_bytes, has_ids, count)
                 while record.raw_stream.read(1 << 20):
                     pass
                 if missing := getattr(record.raw_stream, "limit", 0):
@@ -54,6 +57,10 @@ def read(path: Path, max_bytes: int, limits: Limits | None) -> Iterator[Record |
                     yield Bad(number, "comes after a record that is longer than it says")
                     return
                 yield one
+                lines.header_bytes = 0
+        except warc_streams.HeaderTooLong as error:
+            yield Bad(number + 1, str(error))
+            return
         except ArchiveLoadFailed as error:
             words = " ".join(str(error).split())
             yield Bad(number + 1, f"is no record of an archive: {words[:200]}")
@@ -62,7 +69,7 @@ def read(path: Path, max_bytes: int, limits: Limits | None) -> Iterator[Record |
             yield Bad(number, "is longer or shorter than it says")
 
 
-def _record(number: int, record: Any, max_bytes: int, has_ids: bool) -> Record | Other:
+def _record(number: int, record: Any, max_bytes: int, has_ids: bool, count: Count | None) -> Record | Other:
     kind, status = record.rec_type, ""
     if kind == "response":
         if record.http_headers is None:
@@ -77,10 +84,12 @@ def _record(number: int, record: Any, max_bytes: int, has_ids: bool) -> Record |
     medium = declared.partition(";")[0].strip().lower()
     if medium not in (*_HTML, "text/plain"):
         return Other(number, f"WARC record of type {kind} and medium {medium or 'unknown'}")
-    return Record(number, _document(record, medium, _charset(declared), max_bytes, has_ids))
+    return Record(number, _document(record, medium, _charset(declared), max_bytes, has_ids, count))
 
 
-def _document(record: Any, medium: str, charset: str | None, max_bytes: int, has_ids: bool) -> dict[str, Any]:
+def _document(
+    record: Any, medium: str, charset: str | None, max_bytes: int, has_ids: bool, count: Count | None
+) -> dict[str, Any]:
     own = record.rec_headers
     found: dict[str, Any] = {"text": None}
     error = ""
@@ -88,7 +97,7 @@ def _document(record: Any, medium: str, charset: str | None, max_bytes: int, has
     if encoding not in _ENCODINGS:
         error = f"is packed as {encoding!r}, which cannot be unpacked"
     else:
-        content = _content(record, max_bytes)
+        content = _content(record, encoding, max_bytes, count)
         checked = record.digest_checker
         if checked is not None and checked.passed is False:
             error = "; ".join(checked.problems)
@@ -115,12 +124,17 @@ def _document(record: Any, medium: str, charset: str | None, max_bytes: int, has
     return found
 
 
-def _content(record: Any, max_bytes: int) -> bytes:
+def _content(record: Any, encoding: str, max_bytes: int, count: Count | None) -> bytes:
     """Read at most one byte too many: what is packed inside a record is no reason to fill the memory."""
-    stream, parts, size = record.content_stream(), [], 0
+    from corpus_sql import warc_streams
+
+    packing = {"gzip": "gzip", "x-gzip": "gzip", "deflate": "deflate"}.get(encoding)
+    stream, parts, size = warc_streams.content(record, packing, max_bytes + 1), [], 0
     while size <= max_bytes and (part := stream.read(1 << 16)):
         parts.append(part)
         size += len(part)
+        if packing and count:
+            count.add(len(part))
     return b"".join(parts)
 
 

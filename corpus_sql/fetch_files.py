@@ -37,9 +37,10 @@ def lines(
         yield from _of_oscar(recipe, got, made, folder, outcome)
         return
     for one in got:
+        count = packed.Count(one.path, recipe.limits)
         try:
-            for url, path in _opened(recipe, one, folder, outcome):
-                yield from _of_file(recipe, url, path, made, outcome)
+            for url, path in _opened(recipe, one, folder, outcome, count):
+                yield from _of_file(recipe, url, path, made, outcome, count)
         except packed.Refused as refused:
             raise RefusedError(Problem(one.url, f"refused: {refused}")) from None
         except packed.DAMAGED as error:
@@ -48,7 +49,9 @@ def lines(
             yield one.url, None, f"cannot be read: {error}"
 
 
-def _opened(recipe: Recipe, one: Got, folder: Path, outcome: Fetched) -> Iterator[tuple[str, Path]]:
+def _opened(
+    recipe: Recipe, one: Got, folder: Path, outcome: Fetched, count: packed.Count
+) -> Iterator[tuple[str, Path]]:
     """Yield the file, or the files that it holds; a member's url is the archive's with !/ and its name."""
     name = path_of(one.url)
     if not packed.is_archive(name):
@@ -56,9 +59,7 @@ def _opened(recipe: Recipe, one: Got, folder: Path, outcome: Fetched) -> Iterato
         return
     endings = import_inputs.SUFFIXES[recipe.format]
     with tempfile.TemporaryDirectory(prefix="member-", dir=folder) as inside:
-        found = packed.members(
-            one.path, name, Path(inside), lambda member: member.lower().endswith(endings), recipe.limits
-        )
+        found = packed.members(one.path, name, Path(inside), lambda member: member.lower().endswith(endings), count)
         for member, path in found:
             if path is None:
                 _count(outcome, "file of another format")
@@ -78,7 +79,7 @@ def _of_oscar(
             os.link(one.path, path)
             urls[path] = one.url
             try:
-                with packed.unpacked(path, recipe.limits) as stream:
+                with packed.unpacked(path, packed.Count(path, recipe.limits)) as stream:
                     while stream.read(1 << 20):
                         pass
             except packed.Refused as refused:
@@ -93,13 +94,13 @@ def _of_oscar(
             named = [(urls.get(Path(one.where), one.where.removeprefix(f"{inside}/")), one) for one in error.problems]
             raise type(error)(Problem(where, one.what, one.fix) for where, one in named) from None
         for one in inputs:
-            yield from _of_file(recipe, urls[one.path], one.path, made, outcome)
+            yield from _of_file(recipe, urls[one.path], one.path, made, outcome, None)
 
 
 def _of_file(
-    recipe: Recipe, url: str, path: Path, made: Making, outcome: Fetched
+    recipe: Recipe, url: str, path: Path, made: Making, outcome: Fetched, count: packed.Count | None
 ) -> Iterator[tuple[str, bytes | None, str | None]]:
-    for record in import_inputs.records(recipe.format, path, made.max_bytes, recipe.limits):
+    for record in import_inputs.records(recipe.format, path, made.max_bytes, count):
         if isinstance(record, Blank):
             outcome.blank += 1
         elif isinstance(record, Other):

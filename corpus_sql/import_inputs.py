@@ -16,7 +16,7 @@ from typing import Any, NamedTuple
 
 from corpus_sql import packed
 from corpus_sql.errors import ConfigError, Problem
-from corpus_sql.packed import Limits
+from corpus_sql.packed import Count
 
 # Names that a folder or an archive is searched for; a file that is named itself may be called anything
 SUFFIXES = {
@@ -152,14 +152,15 @@ def fingerprints(kind: str, inputs: list[Input]) -> list[tuple[str, str, int]]:
 
 
 def records(
-    kind: str, path: Path, max_bytes: int, limits: Limits | None = None
+    kind: str, path: Path, max_bytes: int, count: Count | None = None
 ) -> Iterator[Record | Bad | Blank | Other]:
-    """Read one file. max_bytes: of a line or of a text, more is Bad. limits: None for a file that is trusted.
+    """Read one file. max_bytes: of a line or of a text, more is Bad. count: of what
+    comes out of it, None for a file that is trusted.
 
     Raises packed.Refused where the limits are reached, ConfigError where a format's library is not installed.
     """
     try:
-        yield from _reader(kind)(path, max_bytes, limits)
+        yield from _reader(kind)(path, max_bytes, count)
     except packed.DAMAGED as error:
         reason = error.strerror if isinstance(error, OSError) and error.strerror else str(error)
         yield Bad(None, f"cannot be read: {reason}")
@@ -193,5 +194,5 @@ def _reader(kind: str) -> Callable[..., Iterator[Record | Bad | Blank | Other]]:
         case "oscar":
             from corpus_sql import oscar
 
-            return lambda path, max_bytes, _limits: oscar.read(path, max_bytes)
+            return lambda path, max_bytes, _count: oscar.read(path, max_bytes)
     raise KeyError(kind)

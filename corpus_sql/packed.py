@@ -40,19 +40,35 @@ class Refused(ValueError):
     """A file that is not unpacked any further; the message says why."""
 
 
-class _Judged(io.RawIOBase):
-    """A stream that counts what comes out, and stops at the limits."""
+class Count:
+    """The bytes that came out of one file so far: of the file, of its members and of what is packed inside these."""
 
-    def __init__(self, stream: BinaryIO, packed_bytes: int, limits: Limits):
-        self.stream, self.packed_bytes, self.limits, self.count = stream, max(1, packed_bytes), limits, 0
+    def __init__(self, path: Path, limits: Limits):
+        self.packed, self.limits, self.unpacked = max(1, path.stat().st_size), limits, 0
+
+    def add(self, size: int) -> None:
+        """Count so many bytes more. Raises Refused where they are more than the limits allow."""
+        self.unpacked += size
+        most = self.limits.max_unpacked_bytes
+        if self.unpacked > most:
+            raise Refused(f"unpacks to more than {most} bytes (max_unpacked_bytes of the recipe)")
+        times = self.limits.max_ratio
+        if self.unpacked > RATIO_FROM and self.unpacked > times * self.packed:
+            raise Refused(f"{self.packed} bytes unpack to more than {times} times as many (max_ratio of the recipe)")
+
+
+class _Judged(io.RawIOBase):
+    """A stream of which everything that comes out is counted."""
+
+    def __init__(self, stream: BinaryIO, count: Count):
+        self.stream, self.count = stream, count
 
     def readable(self) -> bool:
         return True
 
     def readinto(self, buffer: memoryview) -> int:
         data = self.stream.read(len(buffer))
-        self.count += len(data)
-        check(self.count, self.packed_bytes, self.limits)
+        self.count.add(len(data))
         buffer[: len(data)] = data
         return len(data)
 
@@ -61,17 +77,8 @@ class _Judged(io.RawIOBase):
         super().close()
 
 
-def check(unpacked: int, packed: int, limits: Limits) -> None:
-    """Raise Refused where so many bytes from so many are more than the limits allow."""
-    if unpacked > limits.max_unpacked_bytes:
-        raise Refused(f"unpacks to more than {limits.max_unpacked_bytes} bytes (max_unpacked_bytes of the recipe)")
-    if unpacked > RATIO_FROM and unpacked > limits.max_ratio * packed:
-        what = f"{packed} bytes unpack to more than {limits.max_ratio} times as many (max_ratio of the recipe)"
-        raise Refused(what)
-
-
-def unpacked(path: Path, limits: Limits | None = None) -> BinaryIO:
-    """Open a plain, gzip or zstd file, told apart by their first bytes. limits: None for a file that is trusted."""
+def unpacked(path: Path, count: Count | None = None) -> BinaryIO:
+    """Open a plain, gzip or zstd file, told apart by their first bytes. count: None for a file that is trusted."""
     with open(path, "rb") as file:
         head = file.read(4)
     if head == b"\x28\xb5\x2f\xfd":
@@ -81,8 +88,8 @@ def unpacked(path: Path, limits: Limits | None = None) -> BinaryIO:
         stream = gzip.open(path)
     else:
         return open(path, "rb", buffering=1 << 20)
-    if limits is not None:
-        stream = _Judged(stream, path.stat().st_size, limits)
+    if count is not None:
+        stream = _Judged(stream, count)
     return io.BufferedReader(stream, 1 << 20)
 
 
@@ -92,7 +99,7 @@ def is_archive(name: str) -> bool:
 
 
 def members(
-    path: Path, name: str, folder: Path, fits: Callable[[str], bool], limits: Limits
+    path: Path, name: str, folder: Path, fits: Callable[[str], bool], count: Count
 ) -> Iterator[tuple[str, Path | None]]:
     """Yield the files of an archive in its order: their names, each with a path that is gone after the next step.
 
@@ -102,9 +109,9 @@ def members(
     """
     target = folder / "member"
     if name.lower().endswith(".zip"):
-        yield from _zipped(path, target, fits, limits)
+        yield from _zipped(path, target, fits, count)
         return
-    with unpacked(path, limits) as stream, tarfile.open(fileobj=stream, mode="r|") as archive:
+    with unpacked(path, count) as stream, tarfile.open(fileobj=stream, mode="r|") as archive:
         for one in archive:
             _safe(one.name)
             if one.isdir():
@@ -120,7 +127,7 @@ def members(
             target.unlink()
 
 
-def _zipped(path: Path, target: Path, fits: Callable[[str], bool], limits: Limits) -> Iterator[tuple[str, Path | None]]:
+def _zipped(path: Path, target: Path, fits: Callable[[str], bool], count: Count) -> Iterator[tuple[str, Path | None]]:
     with zipfile.ZipFile(path) as archive:
         found = archive.infolist()
         for one in found:
@@ -129,7 +136,7 @@ def _zipped(path: Path, target: Path, fits: Callable[[str], bool], limits: Limit
                 raise Refused(f"holds {one.orig_filename!r}, which is a link or a device, not a file")
             if one.flag_bits & 1:
                 raise Refused(f"holds {one.orig_filename!r}, which is encrypted")
-        check(sum(one.file_size for one in found), path.stat().st_size, limits)
+        count.add(sum(one.file_size for one in found))
         for one in found:
             if one.is_dir():
                 continue

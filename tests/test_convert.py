@@ -6,7 +6,10 @@ import io
 import json
 import sys
 import tarfile
+import time
+import tracemalloc
 import zipfile
+import zlib
 from pathlib import Path
 
 import pyarrow as pa
@@ -117,8 +120,17 @@ def test_what_is_no_csv(tmp_path, content, bad):
 
 
 def test_csv_that_is_not_utf8(tmp_path):
-    (bad,) = read("csv", tmp_path / "a.csv", b"text\nna\xefve\n")
-    assert bad.what.startswith("cannot be read: 'utf-8' codec can't decode byte 0xef")
+    one, bad = read(
+        "csv", tmp_path / "a.csv", '\ufefftext,id\r\n"ü\rb",1\r\n'.encode() + b"\xc3\xa4\xefve,2\r\nx,3\r\n"
+    )
+    assert one == (2, {"text": "ü\rb", "id": "1"})
+    assert bad == Bad(4, "is not UTF-8: byte 2 (0xef) of the line")
+    assert read("tsv", tmp_path / "a.tsv", "text\tid\n".encode("utf-16")) == [
+        Bad(1, "is not UTF-8: byte 0 (0xff) of the line")
+    ]
+    assert read("tsv", tmp_path / "a.tsv", b"text\nab\xed\xa0\x80\n") == [
+        Bad(2, "is not UTF-8: byte 2 (0xed) of the line")  # half of a surrogate pair
+    ]
 
 
 # text
@@ -486,3 +498,53 @@ def test_a_file_without_anything(tmp_path, kind):
         assert [fields["text"] for _, fields in found] == [""]
     else:
         assert all(isinstance(one, Bad) for one in found)
+
+
+def test_a_header_without_an_end_is_read_in_linear_time(tmp_path):
+    """50 MB in one line, in many, and in the headers of HTTP: minutes if each block copied all before it."""
+    size, what = 50 << 20, "has a header of more than 1048576 bytes"
+    head = b"WARC/1.0\r\nWARC-Type: response\r\nWARC-Target-URI: https://example.org/\r\n"
+    long, length = b"A" * size, b"Content-Length: %d\r\n\r\nHTTP/1.1 200 OK\r\n" % size
+    for content in (
+        head + b"X: " + long,
+        long,
+        head + b"X: y\r\n" * (size // 6),
+        head + b"X: y\r\n" + b" z\r\n" * (size // 4),
+        head + length + b"X: " + long,
+    ):
+        begun = time.process_time()
+        assert read("warc", tmp_path / "a.warc", content) == [Bad(1, what)]
+        assert time.process_time() - begun < 5
+    after = read("warc", tmp_path / "a.warc", warc(response(b"<p>one</p>")) + head + b"X: " + long)
+    assert [one[0] for one in after[:1]] == [1] and after[1:] == [Bad(2, what)]
+
+
+def test_a_header_of_a_long_url_and_many_records_without_a_body(tmp_path):
+    url = "https://example.org/?" + "q" * 500_000
+    empty = ({"WARC-Type": "metadata", "X": "y" * 2000}, b"")
+    found = read(
+        "warc", tmp_path / "a.warc", warc(*[empty] * 1000, response(b"<p>one</p>", **{"WARC-Target-URI": url}))
+    )
+    assert len(found) == 1001 and found[-1][1]["url"] == url
+
+
+@pytest.mark.parametrize("encoding", ["gzip", "x-gzip", "deflate"])
+@pytest.mark.parametrize("chunked", [False, True])
+def test_a_packed_body_is_unpacked_no_further_than_a_text_may_go(tmp_path, encoding, chunked):
+    def body(text: bytes) -> tuple:
+        content = zlib.compress(text) if encoding == "deflate" else gzip.compress(text)
+        headers = f"Content-Type: text/plain\r\nContent-Encoding: {encoding}"
+        if chunked:
+            content = b"%x\r\n" % len(content) + content + b"\r\n0\r\n\r\n"
+            headers += "\r\nTransfer-Encoding: chunked"
+        return response(content, headers)
+
+    content = warc(body(b"short"), body(bytes(100 << 20)))
+    tracemalloc.start()
+    (_, short), (_, long) = read("warc", tmp_path / "a.warc", content)
+    peak = tracemalloc.get_traced_memory()[1]
+    tracemalloc.stop()
+    assert short["text"] == "short"
+    assert long["text"] is None
+    assert long["extraction_error"] == f"has more than {MAX} bytes (max_line_bytes of the config)"
+    assert peak < 32 << 20

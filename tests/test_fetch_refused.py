@@ -1,12 +1,15 @@
 """What fetch refuses, each with its whole message, and that nothing was written. All servers are on the loopback."""
 
 import gzip
+import hashlib
 import io
 import json
 import stat
 import tarfile
 import zipfile
 
+import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 import zstandard
 from loopback import Server, serving
@@ -339,6 +342,112 @@ def test_bombs(folder, server, name):
     assert refused(folder) == [
         f"{server.url}{name}: refused: unpacks to more than 1000 bytes (max_unpacked_bytes of the recipe)"
     ]
+
+
+def parquet(columns: dict, **options) -> bytes:
+    packed = io.BytesIO()
+    pq.write_table(pa.table(columns), packed, **options)
+    return packed.getvalue()
+
+
+def oscar(text: bytes) -> dict[str, bytes]:
+    files = {"xx.txt.gz": gzip.compress(text)}
+    sums = "".join(f"{hashlib.sha256(content).hexdigest()}  {name}\n" for name, content in files.items())
+    return {"/xx/xx.txt.gz": files["xx.txt.gz"], "/xx/xx_sha256.txt": sums.encode()}
+
+
+def web(body: bytes, kind: str = "response", more: bytes = b"") -> bytes:
+    if kind == "response":
+        body = b"HTTP/1.1 200 OK\r\nContent-Type: text/plain\r\n" + more + b"\r\n" + body
+    head = b"WARC/1.0\r\nWARC-Type: %s\r\nWARC-Target-URI: https://example.org/\r\n" % kind.encode()
+    return head + b"Content-Type: text/plain\r\nContent-Length: %d\r\n\r\n%s\r\n\r\n" % (len(body), body)
+
+
+MANY = 100_000  # bytes that may come out
+TEXT = "a" * 1000
+LINE = b"a" * 999 + b"\n"
+MAP = pa.map_(pa.string(), pa.string())
+PACKED_BODY = web(gzip.compress(LINE * 60), more=b"Content-Encoding: gzip\r\n")
+# what a format makes much of little with: file name, format, content
+OVER = {
+    "jsonl": ("a.jsonl.gz", "jsonl", gzip.compress(b'{"text": "%s"}\n' % LINE[:-1] * 100)),
+    "json": ("a.json.gz", "json", gzip.compress(b'[{"text": "%s"}]' % (b"a" * MANY))),
+    "csv": ("a.csv.gz", "csv", gzip.compress(b"text\n" + LINE * 100)),
+    "tsv": ("a.tsv.gz", "tsv", gzip.compress(b"text\n" + LINE * 100)),
+    "csv: names in each row": ("a.csv", "csv", b"text," + b"n" * 1000 + b"\n" + b"a,\n" * 100),
+    "lines": ("a.txt.gz", "lines", gzip.compress(LINE * 101)),
+    "text": ("a.txt", "text", gzip.compress(LINE * 101)),
+    "markdown": ("a.md", "markdown", zstandard.compress(LINE * 101)),
+    "html": ("a.html", "html", gzip.compress(b"<p>" + LINE * 100)),
+    "warc": ("a.warc.gz", "warc", gzip.compress(web(LINE * 100))),
+    "warc: a packed body": ("a.warc", "warc", PACKED_BODY * 2),
+    "wet": ("a.wet.gz", "wet", gzip.compress(web(LINE * 100, "conversion"))),
+    "parquet": ("a.parquet", "parquet", parquet({"text": [TEXT] * 100})),
+    "parquet: deltas": (
+        "a.parquet",
+        "parquet",
+        parquet({"text": [TEXT] * 100}, use_dictionary=False, column_encoding={"text": "DELTA_BYTE_ARRAY"}),
+    ),
+    "parquet: a list in one row": ("a.parquet", "parquet", parquet({"text": ["a"], "more": [[TEXT] * 100]})),
+    "parquet: a map": (
+        "a.parquet",
+        "parquet",
+        parquet({"text": ["a"] * 10, "more": pa.array([[("k", TEXT)] * 10] * 10, MAP)}),
+    ),
+    "parquet: nulls in a list": ("a.parquet", "parquet", parquet({"text": ["a"], "more": [[None] * (MANY + 1)]})),
+    "parquet: nothing but names": ("a.parquet", "parquet", parquet({"text": ["a"] * 100, "n" * 1000: pa.nulls(100)})),
+    "parquet: fields of a struct": (
+        "a.parquet",
+        "parquet",
+        parquet({"text": ["a"], "l": [[{"n" * 1000: None}] * 100]}),
+    ),
+    "zip": ("a.zip", "text", zipped(**{"a.txt": LINE * 101})),
+    "zip: each member a part": (
+        "a.zip",
+        "parquet",
+        zipped(**{f"{i}.parquet": parquet({"text": [TEXT] * 50}) for i in range(2)}),
+    ),
+    "tar": ("a.tar.gz", "text", tar(("a.txt", LINE * 100))),
+    "tar: packed members": (
+        "a.tar",
+        "jsonl",
+        gzip.decompress(tar(*((f"{i}.jsonl.gz", gzip.compress(b'{"text": "%s"}\n' % LINE[:-1] * 60)) for i in "ab"))),
+    ),
+}
+
+
+@pytest.mark.parametrize("case", OVER)
+def test_every_format_is_stopped_by_what_is_really_unpacked(folder, server, case):
+    name, kind, content = OVER[case]
+    server.files[f"/{name}"] = content
+    recipe = {"url": f"{server.url}/{name}", "format": kind, "max_unpacked_bytes": MANY}
+    folder.write({"s": recipe})
+    what = f"unpacks to more than {MANY} bytes (max_unpacked_bytes of the recipe)"
+    assert refused(folder) == [f"{server.url}/{name}: refused: {what}"]
+    folder.write({"s": recipe | {"max_unpacked_bytes": 3 * MANY}})
+    assert folder.fetch()[0].state == "fetched"
+
+
+def test_oscar_is_stopped_by_what_is_really_unpacked(folder, server):
+    server.files = oscar(LINE * 101)
+    recipe = {"url": [server.url + name for name in server.files], "format": "oscar", "max_unpacked_bytes": MANY}
+    folder.write({"s": recipe})
+    what = f"unpacks to more than {MANY} bytes (max_unpacked_bytes of the recipe)"
+    assert refused(folder) == [f"{server.url}/xx/xx.txt.gz: refused: {what}"]
+    folder.write({"s": recipe | {"max_unpacked_bytes": 2 * MANY}})
+    assert folder.fetch()[0].state == "fetched"
+
+
+def test_a_row_of_gigabytes_is_never_made(folder, server):
+    """One value of 1 MB, 20,000 times in one list: 20 GB in a file of 2 kB."""
+    dictionary = pa.DictionaryArray.from_arrays(pa.array([0] * 20_000, pa.int32()), ["a" * (1 << 20)])
+    lists = pa.ListArray.from_arrays([0, 20_000], dictionary)
+    server.files["/a.parquet"] = content = parquet({"text": ["a"], "more": lists})
+    folder.write({"s": {"url": f"{server.url}/a.parquet", "format": "parquet"}})
+    before = pa.total_allocated_bytes()
+    what = f"{len(content)} bytes unpack to more than 200 times as many (max_ratio of the recipe)"
+    assert refused(folder) == [f"{server.url}/a.parquet: refused: {what}"]
+    assert pa.default_memory_pool().max_memory() - before < 200 << 20
 
 
 # damage
