@@ -26,6 +26,7 @@ from urllib.parse import urljoin, urlsplit
 from corpus_sql import __version__
 from corpus_sql.errors import ConfigError, DataError, Problem, RefusedError, missing
 from corpus_sql.recipes import WEB
+from corpus_sql.written_urls import in_text, written
 
 TRIES = 6  # in a row without one new byte: with the waits below about half a minute
 WAIT = 0.5  # seconds before the second try, doubled each time
@@ -41,8 +42,8 @@ _RANGE = re.compile(r"bytes ([0-9]+)-([0-9]+)/([0-9]+|\*)")
 class Wanted:
     """A file to fetch.
 
-    url: as the ledger names it; address: what is asked, the same but for hf://; name: its path as upstream has it, on
-    this machine that below the folder which the recipe names; hosts: that may be asked, with their
+    url: as the ledger names it; address: what is asked, the same but for hf:// and what signs it; name: its path as
+    upstream has it, on this machine that below the folder which the recipe names; hosts: that may be asked, with their
     ports where they are not the scheme's own; headers: for the host of the address alone; sha256: as known beforehand,
     for the caller to compare; git_sha1, bytes: as the host lists them, compared here.
     """
@@ -65,6 +66,10 @@ class Got:
     path: Path
     sha256: str
     bytes: int
+
+
+class Gone(DataError):
+    """The server says that there is no such file."""
 
 
 class TooLarge(Exception):
@@ -221,11 +226,12 @@ class Downloader:
             answer.close()
             target = urlsplit(urljoin(address, answer.headers.get("Location", "")))
             if target.scheme != start.scheme:
-                what = f"refused: redirects to another scheme, {target.geturl()}"
+                what = f"refused: redirects to another scheme, {written(target.geturl())}"
                 raise RefusedError(Problem(one.url, what, "If that is the right place, write it into the recipe."))
             if not allowed(target.netloc, target.scheme, one.hosts):
-                what = f"refused: redirects to {target.netloc}, a host that the recipe does not name"
-                fix = f'If it may be asked: hosts = ["{target.netloc}"].'
+                host = target.netloc.rpartition("@")[2]
+                what = f"refused: redirects to {host}, a host that the recipe does not name"
+                fix = f'If it may be asked: hosts = ["{host}"].'
                 raise RefusedError(Problem(one.url, what, fix))
             address = target.geturl()
         raise DataError(Problem(one.url, f"redirects more than {REDIRECTS} times"))
@@ -254,7 +260,7 @@ class Downloader:
             self.part.unlink(missing_ok=True)
             offset, total = 0, length
         else:
-            raise DataError(Problem(one.url, f"answers {said}"))
+            raise (Gone if status in (404, 410) else DataError)(Problem(one.url, f"answers {said}"))
         if cap is not None and total is not None and total > cap:
             raise TooLarge(total)
         chunked = "chunked" in answer.headers.get("Transfer-Encoding", "").lower()
@@ -307,7 +313,7 @@ class Downloader:
                 self.part.unlink()
                 raise _Again("changes while it is read")
         except FileNotFoundError:
-            raise DataError(Problem(one.url, "there is no such file")) from None
+            raise Gone(Problem(one.url, "there is no such file")) from None
         except PermissionError as error:
             raise DataError(Problem(one.url, f"may not be read: {_reason(error)}")) from None
         except OSError as error:
@@ -334,8 +340,8 @@ def file_system(address: str) -> tuple[Any, str]:
     except ImportError as error:
         extra = {"s3": "s3", "s3a": "s3", "gs": "gcs", "gcs": "gcs"}.get(urlsplit(address).scheme)
         if extra:
-            raise _missing({"s3": "s3fs", "gcs": "gcsfs"}[extra], extra, address) from None
-        raise ConfigError(Problem(address, f"needs a library that is not installed: {error}")) from None
+            raise _missing({"s3": "s3fs", "gcs": "gcsfs"}[extra], extra, written(address)) from None
+        raise ConfigError(Problem(written(address), f"needs a library that is not installed: {error}")) from None
 
 
 def _missing(library: str, extra: str, where: str = "fetch") -> ConfigError:
@@ -359,11 +365,11 @@ def _token(system: Any, path: str) -> str:
 
 
 def _reason(error: BaseException) -> str:
-    """The innermost reason, without addresses of objects."""
+    """The innermost reason, without addresses of objects and what signs a URL."""
     while error.__cause__ or error.__context__:
         error = error.__cause__ or error.__context__
     text = error.strerror if isinstance(error, OSError) and error.strerror else str(error)
-    return re.sub(r"<[^>]* at 0x[0-9a-f]+>:? ?", "", text) or type(error).__name__
+    return in_text(re.sub(r"<[^>]* at 0x[0-9a-f]+>:? ?", "", text)) or type(error).__name__
 
 
 def _seconds(header: str | None) -> float | None:

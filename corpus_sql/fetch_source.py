@@ -25,6 +25,7 @@ from corpus_sql.errors import ConfigError, DataError, Problem, RefusedError
 from corpus_sql.ledger import LedgerFile, Source, Upstream
 from corpus_sql.recipes import Recipe
 from corpus_sql.validation import counted, shown
+from corpus_sql.written_urls import written
 
 SHOWN = 20  # problems after which reading stops: enough to see the pattern
 LONG = 16 << 20  # bytes of a file whose end is told
@@ -113,11 +114,11 @@ class Job:
     def _row(self) -> Source:
         """The row as it will be, but for what is found upstream; what the recipe leaves open is the present row's."""
         recipe, present = self.recipe, self.present
-        row = present or Source(recipe.source_id, recipe.urls[0], None, None, "")
+        row = present or Source(recipe.source_id, written(recipe.urls[0]), None, None, "")
         said = {key: getattr(recipe, key) for key in ("license_spdx", "data_class", "reviewer")}
         row = dataclasses.replace(row, **{key: value for key, value in said.items() if value is not None})
         if present and present.recipe and present.url == present.recipe["url"][0]:
-            row = dataclasses.replace(row, url=recipe.urls[0])
+            row = dataclasses.replace(row, url=written(recipe.urls[0]))
         return row
 
     # in a thread of its own
@@ -140,7 +141,7 @@ class Job:
             sleep=self.options.stop.wait,
         )
         self._judge_names(listed.files)
-        known = {one.url: one.sha256 for one in self.present.upstream if one.sha256} if pinned else {}
+        known = {written(one.url): one.sha256 for one in self.present.upstream if one.sha256} if pinned else {}
         downloader, got, left_out, total = (
             Downloader(self.home, self._advance, self.options.stop, self.options.wait),
             [],

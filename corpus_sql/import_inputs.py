@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import hashlib
 import os
+import re
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from functools import partial
@@ -17,6 +18,7 @@ from typing import Any, NamedTuple
 from corpus_sql import packed
 from corpus_sql.errors import ConfigError, Problem
 from corpus_sql.packed import Count
+from corpus_sql.written_urls import written
 
 # Names that a folder or an archive is searched for; a file that is named itself may be called anything
 SUFFIXES = {
@@ -96,6 +98,9 @@ def find(kind: str, paths: list[Path]) -> tuple[list[Input], list[str]]:
             passed += [str(one) for one in inside if one not in set(fitting)]
         elif path.is_file():
             found.append(path)
+        elif url := re.match(r"([a-z][a-z0-9+]+):/+", str(path)):
+            named = written(f"{url[1]}://{str(path)[url.end() :]}")
+            problems.append(Problem(named, "is a URL, not a file", "`corpus-sql fetch` downloads it by a recipe."))
         else:
             what = "is neither a file nor a folder" if path.exists() else "there is no such file or folder"
             problems.append(Problem(str(path), what))

@@ -26,6 +26,7 @@ from corpus_sql.import_inputs import Bad, Blank, Input, Other, Record
 from corpus_sql.ledger import LedgerFile, Source, Upstream
 from corpus_sql.project import open_project
 from corpus_sql.validation import counted, did_you_mean, shown
+from corpus_sql.written_urls import written
 
 FORMATS = tuple(import_inputs.SUFFIXES)
 _BARE = (*import_inputs.WHOLE, "oscar")  # whose documents have no field for a licence
@@ -208,6 +209,7 @@ def _row(
     }
     said = {key: value for key, value in given.items() if value is not None}
     row = dataclasses.replace(present or empty, recipe=None, **said)
+    row = dataclasses.replace(row, url=written(row.url))
     if not row.url:
         folder = inputs[0].name.partition("/")[0]
         together = all(one.name.partition("/")[0] == folder for one in inputs)

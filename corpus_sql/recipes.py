@@ -21,6 +21,7 @@ from corpus_sql.errors import ConfigError, Problem
 from corpus_sql.raw_files import is_date
 from corpus_sql.toml_lines import Where, key_lines, line_of
 from corpus_sql.validation import cut, did_you_mean, findings, shown
+from corpus_sql.written_urls import written
 
 SOURCE_ID = re.compile(r"[a-z0-9][a-z0-9._-]*")
 WEB = ("http", "https")
@@ -63,7 +64,12 @@ class Recipe:
 
     def asked(self) -> dict[str, Any]:
         """Return what the ledger keeps of it: what decides which files are fetched and what becomes of them."""
-        return {"url": list(self.urls), "revision": self.revision, "format": self.format, "fields": self.fields}
+        return {
+            "url": list(map(written, self.urls)),
+            "revision": self.revision,
+            "format": self.format,
+            "fields": self.fields,
+        }
 
 
 def read(config: Config) -> dict[str, Recipe]:
@@ -146,7 +152,7 @@ def _recipe(
     sums = (sums,) if isinstance(sums, str) else tuple(sums)
     for url in urls:
         if wrong := _wrong(url):
-            add("url", f"{shown(url)} {wrong[0]}", wrong[1])
+            add("url", f"{shown(written(url))} {wrong[0]}", wrong[1])
     if sums and len(sums) != len(urls):
         add("sha256", f"has {len(sums)} of them, url has {len(urls)}", "Give one for each URL.")
     if sums and any(_is_pattern(url) for url in urls):
@@ -192,8 +198,8 @@ def _wrong(url: str) -> tuple[str, str] | None:
     try:
         parts = urlsplit(url)
         port = parts.port
-    except ValueError as error:
-        return f"is no URL: {error}", ""
+    except ValueError:  # whose message may quote a password
+        return "is no URL: its host or its port cannot be read", ""
     spaced = " " in url and parts.scheme in ("", *WEB, "hf")
     if not parts.scheme or "://" not in url or not url.isprintable() or spaced:
         return "is no URL", "Write https://..., file:///... or hf://datasets/OWNER/NAME@REVISION/PATTERN."

@@ -16,6 +16,7 @@ from urllib.parse import quote, unquote, urlsplit
 from corpus_sql.downloading import TRIES, WAIT, Wanted, file_system
 from corpus_sql.errors import ConfigError, DataError, Problem, missing
 from corpus_sql.recipes import WEB, Recipe, Repository
+from corpus_sql.written_urls import in_text, written
 
 # Where the hub's own servers redirect to for large files
 HUB_HOSTS = ("*.hf.co", "*.huggingface.co")
@@ -40,16 +41,17 @@ def find(recipe: Recipe, pinned: str | None, *, sleep: Callable[[float], object]
     for url in recipe.urls:
         web = urlsplit(url).scheme in WEB
         if web or not any(sign in url for sign in "*?["):
-            files.append(Wanted(url, url, _name(url, url), hosts))
+            files.append(Wanted(written(url), url, _name(url, url), hosts))
             continue
         system, path = file_system(url)
         found = sorted((str(one) for one in system.glob(path)), key=str.encode)
         found = [one for one in found if system.isfile(one)]
         if not found:
-            problems.append(Problem(recipe.where, f"{url} matches no file"))
-        files += [Wanted(one, one, _name(one, url), hosts) for one in map(system.unstrip_protocol, found)]
+            problems.append(Problem(recipe.where, f"{written(url)} matches no file"))
+        files += [Wanted(written(one), one, _name(one, url), hosts) for one in map(system.unstrip_protocol, found)]
     twice = [url for url, count in Counter(one.url for one in files).items() if count > 1]
-    problems += [Problem(recipe.where, f"{url} is named twice", "Each file is read once.") for url in twice]
+    fix = "Each file is read once, and a key, token or signature tells no file from another."
+    problems += [Problem(recipe.where, f"{url} is named twice", fix) for url in twice]
     if problems:
         raise ConfigError(problems)
     return Listed(recipe.revision, files)
@@ -86,7 +88,7 @@ def _hub(recipe: Recipe, repository: Repository, pinned: str | None, sleep: Call
         lambda: list(api.list_repo_tree(repository.name, repo_type="dataset", revision=commit, recursive=True))
     )
     entries = {one.path: one for one in tree if isinstance(one, hub.hf_api.RepoFile)}
-    host = urlsplit(api.endpoint).netloc.lower()
+    host = urlsplit(api.endpoint).netloc.rpartition("@")[2].lower()
     own = HUB_HOSTS if any(host.endswith(one[1:]) or host == one[2:] for one in HUB_HOSTS) else ()
     headers = hub.utils.build_hf_headers(token=api.token)
     headers = {key: value for key, value in headers.items() if key.lower() == "authorization"}
@@ -137,7 +139,11 @@ def _patiently(hub: Any, where: str, sleep: Callable[[float], object]) -> Callab
             except Exception as error:  # of the HTTP library below, another one in each major version of the hub's
                 status = getattr(getattr(error, "response", None), "status_code", None)
                 if tries == TRIES or (status is not None and status < 500 and status != 429):
-                    what = f"answers {status}" if status else f"cannot be asked: {' '.join(str(error).split())[:200]}"
+                    what = (
+                        f"answers {status}"
+                        if status
+                        else f"cannot be asked: {in_text(' '.join(str(error).split()))[:200]}"
+                    )
                     raise DataError(Problem(where, what, "Run it again later.")) from None
             sleep(wait)
             wait *= 2

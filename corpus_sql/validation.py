@@ -19,6 +19,7 @@ from jsonschema.validators import extend
 
 from corpus_sql.errors import ConfigError, Problem
 from corpus_sql.pii_shown import without_pii
+from corpus_sql.written_urls import in_text
 
 _TYPES = {
     "array": "a list",
@@ -120,11 +121,11 @@ def size_bytes(text: str) -> int | None:
 
 
 def shown(value: Any) -> str:
-    """Return a value as it would be written, without personal data, cut to about 60 characters."""
+    """Return a value as it would be written, without personal data and what signs a URL, cut to about 60 characters."""
     if isinstance(value, (datetime.date, datetime.time)):
         return value.isoformat()
     if isinstance(value, str):
-        value = without_pii(value[: 4 * _LONGEST], cut=len(value) > 4 * _LONGEST)
+        value = without_pii(in_text(value[: 4 * _LONGEST]), cut=len(value) > 4 * _LONGEST)
     if isinstance(value, str) and len(value) > _LONGEST - 2:
         value = value[: _LONGEST - 5] + "..."
     return cut(json.dumps(value, ensure_ascii=False, default=str))

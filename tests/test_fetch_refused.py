@@ -97,7 +97,7 @@ def test_a_redirect_within_the_host_is_followed(folder, server):
         ),
         (
             "https://me:secret@example.org/a.jsonl",
-            '"https://me:secret@example.org/a.jsonl" holds a user name or a password\n'
+            '"https://example.org/a.jsonl" holds a user name or a password\n'
             "    Recipes are published: leave it to the environment.",
         ),
         (
