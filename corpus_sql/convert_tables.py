@@ -19,6 +19,7 @@ import pyarrow.parquet as pq
 from corpus_sql import packed
 from corpus_sql.import_inputs import Bad, Blank, Record
 from corpus_sql.packed import Count
+from corpus_sql.validation import nearest, shown
 
 _ROWS = 4  # read at a time of a file that is not trusted: one value of a dictionary may stand in each of them
 _AS_TEXT = ("STRING", "NONE", "JSON", "ENUM", "BSON")  # logical types of bytes; a decimal is none
@@ -28,7 +29,8 @@ def parquet(path: Path, max_bytes: int, count: Count | None) -> Iterator[Record 
     """Rows of a Parquet file.
 
     What they unpack to is counted as they are decoded, for dictionaries and run lengths make a row of no bytes. Texts
-    in lists stay in their dictionaries until they are counted: one row may hold a million times the same.
+    in lists stay in their dictionaries until they are counted: one row may hold a million times the same. What a binary
+    column holds stays bytes, for only its name says whether it is a text.
     """
     number = 0
     with pq.ParquetFile(path, pre_buffer=False) as file:
@@ -45,7 +47,7 @@ def parquet(path: Path, max_bytes: int, count: Count | None) -> Iterator[Record 
                 count.add(_size(batch.to_struct_array()))
             for row in batch.to_pylist(maps_as_pydicts=None):
                 number += 1
-                yield Record(number, {name: _plain(value) for name, value in row.items()})
+                yield Record(number, {name: _cell(value) for name, value in row.items()})
 
 
 def _repeated(file: pq.ParquetFile) -> list[str]:
@@ -89,6 +91,47 @@ def _size(array: pa.Array) -> int:
         case pa.ListArray() | pa.LargeListArray() | pa.FixedSizeListArray():
             return len(array) + _size(array.flatten())
     return len(array) + array.nbytes
+
+
+def text_fault(path: Path, name: str) -> str:
+    """Say why a column of a Parquet file can't hold texts, and which is nearest to its name; "" where it can.
+
+    Also "" where there is no such column and where the file cannot be read: then its rows say so.
+    """
+    try:
+        schema = pq.read_schema(path)
+    except packed.DAMAGED:
+        return ""
+    at = schema.get_field_index(name)
+    if at < 0 or _is_text(schema.types[at]) or pa.types.is_null(schema.types[at]):
+        return ""
+    others = [one.name for one in schema if _is_text(one.type)]
+    hint = f"the nearest column of text is {shown(nearest(name, others, 0))}" if others else "it has no column of text"
+    return f"the column {shown(name)} is {schema.types[at]}, not text; {hint}"
+
+
+def _is_text(kind: pa.DataType) -> bool:
+    """Whether a type is text or bytes, which may be text."""
+    if isinstance(kind, pa.BaseExtensionType):
+        return _is_text(kind.storage_type)
+    if pa.types.is_dictionary(kind):
+        return _is_text(kind.value_type)
+    return any(
+        of(kind)
+        for of in (
+            pa.types.is_string,
+            pa.types.is_large_string,
+            pa.types.is_string_view,
+            pa.types.is_binary,
+            pa.types.is_large_binary,
+            pa.types.is_fixed_size_binary,
+            pa.types.is_binary_view,
+        )
+    )
+
+
+def _cell(value: Any) -> Any:
+    return value if type(value) is bytes else _plain(value)
 
 
 def _plain(value: Any) -> Any:

@@ -14,7 +14,7 @@ from typing import Any
 import orjson
 
 from corpus_sql import raw_line
-from corpus_sql.import_documents import Unfit
+from corpus_sql.import_documents import Unfit, without_bytes
 from corpus_sql.import_inputs import Bad, Record
 from corpus_sql.raw_fields import Fault, rfc3339, utc
 from corpus_sql.validation import shown
@@ -56,7 +56,7 @@ def line(url: str, record: Record | Bad, made: Making) -> tuple[bytes, str | Non
 
 
 def _document(url: str, record: Record, made: Making) -> dict[str, Any]:
-    given = dict(record.fields)
+    given = without_bytes(record.fields, ("id", *made.fields.values()))
     mapped = {ours: given.pop(theirs) for ours, theirs in made.fields.items() if theirs in given}
     for ours in mapped:
         if ours in given:

@@ -100,6 +100,9 @@ def _of_oscar(
 def _of_file(
     recipe: Recipe, url: str, path: Path, made: Making, outcome: Fetched, count: packed.Count | None
 ) -> Iterator[tuple[str, bytes | None, str | None]]:
+    if wrong := import_inputs.text_fault(recipe.format, path, made.fields.get("text", "text")):
+        yield url, None, wrong
+        return
     for record in import_inputs.records(recipe.format, path, made.max_bytes, count):
         if isinstance(record, Blank):
             outcome.blank += 1

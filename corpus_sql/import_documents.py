@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import base64
 import json
 import re
+from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Any
 from urllib.parse import quote
@@ -35,6 +37,28 @@ class Unfit(ValueError):
     """A record that cannot be imported; the message says why."""
 
 
+_STRINGS = ("url", "fetched_at", "license_spdx", "text", "source_record_id", "group_id")
+
+
+def without_bytes(given: dict[str, Any], texts: Iterable[str]) -> dict[str, Any]:
+    """Return the fields without the bytes of binary columns: those of the raw contract and `texts` are decoded.
+
+    Others are base64. Raises Unfit for the first that is to be decoded and is not UTF-8.
+    """
+    names = {*_STRINGS, *texts}
+    return {key: _text(key, value, key in names) if type(value) is bytes else value for key, value in given.items()}
+
+
+def _text(name: str, value: bytes, is_text: bool) -> str:
+    if not is_text:
+        return base64.b64encode(value).decode()
+    try:
+        return value.decode()
+    except UnicodeDecodeError as error:
+        what = f"the binary column {shown(name)} is not UTF-8: byte {error.start} (0x{value[error.start]:02x})"
+        raise Unfit(what) from None
+
+
 def document(one: Input, record: Record | Bad, fields: Fields) -> dict[str, Any]:
     """Return the raw document of a record: the known keys in their order, then the others as they came.
 
@@ -42,7 +66,7 @@ def document(one: Input, record: Record | Bad, fields: Fields) -> dict[str, Any]
     """
     if isinstance(record, Bad):
         raise Unfit(record.what)
-    given = dict(record.fields)
+    given = without_bytes(record.fields, (fields.text, fields.id))
     if fields.text not in given:
         has = ", ".join(list(given)[:10]) or "none"
         raise Unfit(f"has no field {shown(fields.text)}; --text-field names another; its fields: {has}")

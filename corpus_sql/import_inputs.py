@@ -46,7 +46,10 @@ class Input(NamedTuple):
 
 
 class Record(NamedTuple):
-    """number: the line or row, from 1, or None where the file is one document; fields: as the file has them."""
+    """number: the line or row, from 1, or None where the file is one document; fields: as the file has them.
+
+    A field is what JSON can hold, or the bytes of a binary column.
+    """
 
     number: int | None
     fields: dict[str, Any]
@@ -169,6 +172,15 @@ def records(
     except packed.DAMAGED as error:
         reason = error.strerror if isinstance(error, OSError) and error.strerror else str(error)
         yield Bad(None, f"cannot be read: {reason}")
+
+
+def text_fault(kind: str, path: Path, name: str) -> str:
+    """Say why no field of this name in a file can be a text, as far as the file says types; "" for nothing."""
+    if kind != "parquet":
+        return ""
+    from corpus_sql import convert_tables
+
+    return convert_tables.text_fault(path, name)
 
 
 def _reader(kind: str) -> Callable[..., Iterator[Record | Bad | Blank | Other]]:

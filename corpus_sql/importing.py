@@ -128,6 +128,9 @@ def import_files(
     if split_paragraphs is not None and split_paragraphs < 1:
         what = f"{split_paragraphs} is no number of characters"
         problems.append(Problem("--split-paragraphs", what, "Give at least 1."))
+    faults = [(one.path, import_inputs.text_fault(format, one.path, text_field)) for one in inputs]
+    fix = "--text-field names another."
+    problems += [Problem(str(path), fault, fix) for path, fault in faults if fault]
     problems += files.unwritable(config.corpus, config.corpus / "raw" / source)
     if problems:
         raise ConfigError(problems)
@@ -222,6 +225,7 @@ def _first_license(format: str, inputs: list[Input], config: Config) -> str | No
         for record in import_inputs.records(format, one.path, config.max_line_bytes):
             if isinstance(record, import_inputs.Record):
                 value = record.fields.get("license_spdx")
+                value = value.decode("utf-8", "replace") if isinstance(value, bytes) else value
                 return value if isinstance(value, str) and value else None
     return None
 

@@ -182,6 +182,30 @@ def test_parquet_and_which_field_becomes_which(folder, server):
     ]
 
 
+def test_a_binary_column_of_text_and_one_that_is_none(folder, server):
+    def parquet(**columns) -> bytes:
+        packed = io.BytesIO()
+        pq.write_table(pa.table(columns), packed)
+        return packed.getvalue()
+
+    def fetched(name: str, content: bytes) -> list[dict]:
+        server.files[f"/{name}"] = content
+        fields = {"text": "body"}
+        folder.write({"s": {"url": f"{server.url}/{name}", "format": "parquet", "fields": fields}})
+        folder.fetch()
+        return folder.lines()
+
+    with pytest.raises(DataError) as error:
+        fetched("a.parquet", parquet(body=[b"a", b"na\xefve"]))
+    assert problems(error)[0] == f'{server.url}/a.parquet#2: the binary column "body" is not UTF-8: byte 2 (0xef)'
+    with pytest.raises(DataError) as error:
+        fetched("b.parquet", parquet(body=[["a"]], bodies=["a"]))
+    what = 'the column "body" is list<element: string>, not text; the nearest column of text is "bodies"'
+    assert problems(error)[0] == f"{server.url}/b.parquet: {what}"
+    (line,) = fetched("c.parquet", parquet(body=["zwölf".encode()], id=[b"key"], more=[b"\xff"]))
+    assert (line["text"], line["source_record_id"], line["more"]) == ("zwölf", "key", "/w==")
+
+
 def test_a_field_that_is_there_twice(folder, server):
     server.files["/a.jsonl"] = b'{"text": "a", "content": "b"}\n'
     folder.write({"s": {"url": f"{server.url}/a.jsonl", "format": "jsonl", "fields": {"text": "content"}}})

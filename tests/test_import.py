@@ -268,6 +268,89 @@ def problems(error) -> list[str]:
     return [str(one) for one in error.value.problems]
 
 
+BINARY = {
+    "binary": pa.binary(),
+    "large_binary": pa.large_binary(),
+    "fixed-size binary": pa.binary(6),
+    "dictionary": pa.dictionary(pa.int32(), pa.binary()),
+}
+
+
+def parquet(folder: Folder, columns: dict) -> Path:
+    path = folder.root / "rows.parquet"
+    pq.write_table(pa.table(columns), path)
+    return path
+
+
+@pytest.mark.parametrize("kind", BINARY)
+def test_a_binary_column_of_text_is_decoded(folder, kind):
+    """So are the other columns that a raw line has as strings; further binary columns are base64."""
+
+    def column(*values: str | None) -> pa.Array:
+        values = [value and value.encode() for value in values]
+        if kind == "dictionary":
+            return pa.array(values, pa.binary()).dictionary_encode()
+        return pa.array(values, BINARY[kind])
+
+    columns = {"body": column("zwölf", None), "url": column("x://ab", "x://cd"), "id": column("record", "other1")}
+    path = parquet(folder, {**columns, "more": column("binary", None)})
+    assert pq.read_schema(path).field("body").type == BINARY[kind]
+    folder.run("parquet", path, text_field="body")
+    made = {"fetched_at": "2026-11-30T00:00:00Z", "license_spdx": "CC0-1.0"}
+    assert folder.lines() == [
+        {"url": "x://ab", **made, "text": "zwölf", "source_record_id": "record", "more": "YmluYXJ5"},
+        {"url": "x://cd", **made, "text": None, "source_record_id": "other1", "more": None},
+    ]
+
+
+@pytest.mark.parametrize("kind", BINARY)
+def test_a_binary_text_that_is_not_utf8(folder, kind):
+    values = ["sécon".encode(), "sécond".encode("latin-1")]  # six bytes each
+    column = pa.array(values, pa.binary() if kind == "dictionary" else BINARY[kind])
+    path = parquet(folder, {"body": column.dictionary_encode() if kind == "dictionary" else column})
+    with pytest.raises(DataError) as error:
+        folder.run("parquet", path, text_field="body")
+    assert problems(error)[0] == f'{path}:2: the binary column "body" is not UTF-8: byte 1 (0xe9)'
+
+
+@pytest.mark.parametrize(
+    ("columns", "message"),
+    [
+        (
+            {"text": [["a"]], "texts": ["a"], "url": ["u"]},
+            'the column "text" is list<element: string>, not text; the nearest column of text is "texts"',
+        ),
+        (
+            {"text": [1.5], "body": [b"a"]},
+            'the column "text" is double, not text; the nearest column of text is "body"',
+        ),
+        ({"text": [1], "n": [1]}, 'the column "text" is int64, not text; it has no column of text'),
+        (
+            {"text": [{"a": "b"}], "Text": ["a"]},
+            'the column "text" is struct<a: string>, not text; the nearest column of text is "Text"',
+        ),
+    ],
+)
+def test_a_column_that_is_no_text_is_told_once(folder, columns, message):
+    path = parquet(folder, columns)
+    with pytest.raises(ConfigError) as error:
+        folder.run("parquet", path)
+    assert problems(error) == [f"{path}: {message}\n    --text-field names another."]
+
+
+def test_a_licence_in_a_binary_column(folder):
+    path = parquet(folder, {"text": ["a"], "license_spdx": [b"CC0-1.0"]})
+    folder.run("parquet", path, license_spdx=None)
+    assert folder.lines()[0]["license_spdx"] == "CC0-1.0"
+
+
+def test_csv_that_is_not_utf8_is_told_by_file_and_line(folder):
+    path = folder.file("a.csv", b"text,id\none,1\nna\xefve,2\n")
+    with pytest.raises(DataError) as error:
+        folder.run("csv", path)
+    assert problems(error)[0] == f"{path}:3: is not UTF-8: byte 2 (0xef) of the line"
+
+
 def test_licence_and_class_are_asked_for_at_once(folder):
     with pytest.raises(ConfigError) as error:
         folder.run(
