@@ -209,14 +209,29 @@ def fetch(
     replace: Annotated[
         bool, typer.Option("--replace", help="fetch again, and let what is there now take its place")
     ] = False,
+    check_upstream: Annotated[
+        bool,
+        typer.Option("--check-upstream", help="compare upstream with the ledger, write nothing; exit 1 if it differs"),
+    ] = False,
 ) -> None:
     """Download the sources that have a recipe, as raw files and ledger rows.
 
     Example: corpus-sql fetch corpus.toml --max-bytes 10GB
     """
-    from corpus_sql import fetching
+    from corpus_sql import fetch_checking, fetching
     from corpus_sql.progress import Report
 
+    if check_upstream:
+        fetch_checking.alone(max_bytes=max_bytes, date=date, replace=replace or None)
+        report = Report()
+        with report.step("check upstream", None, unit="bytes") as advance:
+            found = fetch_checking.check_upstream(
+                config, only=tuple(source or ()), parallel=parallel,
+                tell=lambda one: _print(one.lines()), say=report.line, advance=advance,
+            )  # fmt: skip
+        if any(one.differences for one in found):
+            raise typer.Exit(1)
+        return
     cap = None if max_bytes is None else fetching.size_bytes(max_bytes)
     report = Report()
     with report.step("fetch", None, unit="bytes") as advance:

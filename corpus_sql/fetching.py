@@ -56,7 +56,7 @@ def fetch(
     rows = ledger.read_ledger(path) if path.exists() else {}
     found = recipes.read(config)
     options = Options(max_bytes, date, replace, say, advance, wait)
-    jobs = [Job(config, recipe, options) for recipe in _chosen(config, found, rows, only)]
+    jobs = [Job(config, recipe, options) for recipe in chosen(config, found, rows, only)]
     failed: list[CorpusError] = []
     done = []
     with ThreadPoolExecutor(max(1, parallel), thread_name_prefix="fetch") as pool:
@@ -82,7 +82,8 @@ def fetch(
     return done
 
 
-def _chosen(config: Config, found: dict[str, Recipe], rows: dict[str, Source], only: tuple[str, ...]) -> list[Recipe]:
+def chosen(config: Config, found: dict[str, Recipe], rows: dict[str, Source], only: tuple[str, ...]) -> list[Recipe]:
+    """Return the recipes of the sources asked for; raises ConfigError for sources without a recipe or a row."""
     problems = []
     for source_id in only:
         if source_id not in config.sources:
