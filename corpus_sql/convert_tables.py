@@ -8,7 +8,7 @@ import datetime
 import decimal
 import io
 import math
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -165,7 +165,7 @@ def separated(path: Path, max_bytes: int, count: Count | None, *, tabs: bool) ->
     form = {"delimiter": "\t", "quoting": csv.QUOTE_NONE, "quotechar": None} if tabs else {"strict": True}
     unpacked = packed.unpacked(path, count)
     with io.TextIOWrapper(unpacked, encoding="utf-8-sig", errors="surrogateescape", newline="") as text:
-        rows = csv.reader(_utf8(text), **form)
+        rows = csv.reader(_lines(text, max_bytes), **form)
         number, names = 1, None
         try:
             for row in rows:
@@ -180,29 +180,39 @@ def separated(path: Path, max_bytes: int, count: Count | None, *, tabs: bool) ->
                 elif len(row) != len(names):
                     yield Bad(begins, f"has {len(row)} cells, the first line names {len(names)} columns")
                 elif sum(map(len, row)) > max_bytes:
-                    yield Bad(begins, f"is longer than {max_bytes} bytes (max_line_bytes of the config)")
+                    yield Bad(begins, _too_long(max_bytes))
                 else:
                     if count:  # each row of two bytes has all the names again
                         count.add(sum(map(len, names)))
                     yield Record(begins, {name: cell or None for name, cell in zip(names, row, strict=True)})
         except csv.Error as error:
-            yield Bad(number, f"is not {'TSV' if tabs else 'CSV'}: {error}")
-        except _NotUtf8 as error:
+            too_long = "larger than field limit" in str(error)
+            yield Bad(number, _too_long(max_bytes) if too_long else f"is not {'TSV' if tabs else 'CSV'}: {error}")
+        except _BadLine as error:
             yield Bad(rows.line_num + 1, str(error))
 
 
-class _NotUtf8(Exception):
-    """A line that is not UTF-8; the message says which byte of it."""
+def _too_long(max_bytes: int) -> str:
+    return f"is longer than {max_bytes} bytes (max_line_bytes of the config)"
 
 
-def _utf8(lines: Iterable[str]) -> Iterator[str]:
-    """Yield the lines, in which a byte that is none of UTF-8 is a lone surrogate; raises _NotUtf8 at the first."""
-    for line in lines:
+class _BadLine(Exception):
+    """A line that is not UTF-8 or too long to be read at all; the message says which."""
+
+
+def _lines(text: io.TextIOWrapper, max_bytes: int) -> Iterator[str]:
+    """Yield the lines, in which a byte that is none of UTF-8 is a lone surrogate; raises _BadLine at the first.
+
+    With all its quotes doubled, a row of max_bytes takes twice as many: a longer line is not held.
+    """
+    while line := text.readline(2 * max_bytes + 2):
+        if len(line) > 2 * max_bytes and not line.endswith(("\r", "\n")):
+            raise _BadLine(_too_long(max_bytes))
         try:
             line.isascii() or line.encode()
         except UnicodeEncodeError as error:
             at = len(line[: error.start].encode())
-            raise _NotUtf8(f"is not UTF-8: byte {at} (0x{ord(line[error.start]) - 0xDC00:02x}) of the line") from None
+            raise _BadLine(f"is not UTF-8: byte {at} (0x{ord(line[error.start]) - 0xDC00:02x}) of the line") from None
         yield line
 
 

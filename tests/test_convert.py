@@ -133,6 +133,25 @@ def test_csv_that_is_not_utf8(tmp_path):
     ]
 
 
+@pytest.mark.parametrize("kind", ["csv", "tsv"])
+def test_a_line_of_a_table_that_is_too_long_is_not_held(tmp_path, kind):
+    bad = "is longer than 1048576 bytes (max_line_bytes of the config)"
+    whole = "a" * MAX
+    found = read(kind, tmp_path / f"a.{kind}", f"text\n{whole}\n{whole}a\n")
+    assert found == [(2, {"text": whole}), Bad(3, bad)]
+    packed = gzip.compress(b"text\n" + bytes(100 << 20), 1)
+    tracemalloc.start()
+    assert read(kind, tmp_path / f"a.{kind}.gz", packed) == [Bad(2, bad)]
+    peak = tracemalloc.get_traced_memory()[1]
+    tracemalloc.stop()
+    assert peak < 32 << 20
+
+
+def test_a_row_of_doubled_quotes_is_as_long_as_what_it_says(tmp_path):
+    content = 'text\n"' + '""' * (MAX - 1) + '"\n'
+    assert read("csv", tmp_path / "a.csv", content) == [(2, {"text": '"' * (MAX - 1)})]
+
+
 # text
 
 
