@@ -25,14 +25,14 @@ def whole(path: Path, max_bytes: int, count: Count | None) -> Iterator[Record | 
         yield Bad(None, f"is not UTF-8: byte {error.start} (0x{content[error.start]:02x}), on line {line}")
 
 
-def content_of(path: Path, max_bytes: int, count: Count | None) -> bytes | Bad:
+def content_of(path: Path, max_bytes: int, count: Count | None, keep_mark: bool = False) -> bytes | Bad:
     """Return the bytes of a file, unpacked, without a byte order mark; more than max_bytes are Bad."""
     with packed.unpacked(path, count) as file:
         content = file.read(max_bytes + 1 + len(BOM))
     if len(content) > max_bytes:
         size = f"{path.stat().st_size} bytes, more than" if file_is_plain(path) else "more bytes than"
         return Bad(None, f"has {size} {max_bytes} (max_line_bytes of the config)")
-    return content.removeprefix(BOM)
+    return content if keep_mark else content.removeprefix(BOM)
 
 
 def file_is_plain(path: Path) -> bool:

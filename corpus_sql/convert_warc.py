@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from corpus_sql import packed
+from corpus_sql.convert_html import decoded
 from corpus_sql.convert_html import fields as html_fields
 from corpus_sql.errors import missing
 from corpus_sql.import_inputs import Bad, Other, Record
@@ -110,8 +111,8 @@ def _document(
                 if medium in _HTML:
                     found = html_fields(content, charset)
                 else:
-                    found = {"text": content.decode(charset or "utf-8")}
-            except (ValueError, LookupError) as fault:
+                    found = {"text": decoded(content, charset, is_html=False)}
+            except ValueError as fault:
                 error = str(fault)
     if error:
         found["extraction_error"] = error

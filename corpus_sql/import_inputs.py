@@ -57,11 +57,15 @@ class Record(NamedTuple):
 
 @dataclass(frozen=True)
 class Bad:
-    """A line, row or file (number None) that cannot be read, and why. line: its bytes, where it is one line."""
+    """A line, row or file (number None) that cannot be read, and why. line: its bytes, where it is one line.
+
+    left_out: the import goes on without it and says so, as with a page of HTML that cannot be decoded.
+    """
 
     number: int | None
     what: str
     line: bytes | None = field(default=None, compare=False)
+    left_out: bool = field(default=False, compare=False)
 
 
 class Blank(NamedTuple):

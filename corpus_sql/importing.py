@@ -1,7 +1,8 @@
 """`corpus-sql import`: own data into raw files and a ledger row.
 
 Nothing is invented: licence and data class are asked for, and a line that cannot be read stops the import before
-anything is written. Nothing is judged either: a document with an empty text goes in, and the build quarantines it.
+anything is written; a page of HTML that cannot be decoded is left out and named. Nothing is judged either: a document
+with an empty text goes in, and the build quarantines it.
 """
 
 from __future__ import annotations
@@ -33,6 +34,7 @@ _BARE = (*import_inputs.WHOLE, "oscar")  # whose documents have no field for a l
 _ALSO = {"ndjson": "jsonl", "jsonlines": "jsonl"}  # other names of a format, for a message
 
 SHOWN = 20  # problems after which reading stops: enough to see the pattern
+NAMED = 5  # pages left out that are named at the end
 
 Progress = Callable[[str, int], None]
 
@@ -149,7 +151,13 @@ def import_files(
         done = _convert(format, inputs, fields, config, writer, progress, split_paragraphs)
         writer.close()
         if not writer.parts:
-            raise DataError(Problem(source, "there is no document in the input", "Nothing was written."))
+            raise DataError(
+                Problem(
+                    source,
+                    "there is no document in the input",
+                    "\n    ".join(["Nothing was written.", *_left_out(done)]),
+                )
+            )
         row = dataclasses.replace(row, retrieved=done.retrieved, upstream=upstream)
         state, row = _enter(writer, config, row, present, replace)
     return Imported(
@@ -278,6 +286,8 @@ class _Done:
     longest: int = 0  # characters of the longest of these
     dated: int = 0  # documents that came without a time
     retrieved: str = ""  # the latest day of all documents
+    left_out: int = 0  # pages that cannot be decoded
+    named: list[str] = dataclasses.field(default_factory=list)  # the first NAMED of them, each with the reason
     others: dict[str, int] = dataclasses.field(default_factory=dict)  # what was no document by its kind -> how many
 
 
@@ -299,6 +309,10 @@ def _convert(
             continue
         if isinstance(record, Other):
             done.others[record.what] = done.others.get(record.what, 0) + 1
+            continue
+        if isinstance(record, Bad) and record.left_out:
+            done.left_out += 1
+            done.named += [f"{one.path}: {record.what}"] if done.left_out <= NAMED else []
             continue
         try:
             document = import_documents.document(one, record, fields)
@@ -342,12 +356,23 @@ def _all(format: str, inputs: list[Input], config: Config) -> Iterator[tuple[Inp
             yield one, record
 
 
+def _left_out(done: _Done) -> list[str]:
+    """Say how many pages could not be decoded, and which are the first."""
+    if not done.left_out:
+        return []
+    more = f", the first {NAMED}" if done.left_out > NAMED else ""
+    head = f"left out: {counted(done.left_out, 'page')} that cannot be decoded{more}:"
+    return [head, *(f"    {one}" for one in done.named)]
+
+
 def _notes(source: str, config: Config, fields: Fields, done: _Done, state: str) -> Iterator[str]:
     if state == "unchanged":
         yield f"{source} is imported already, with the same content: nothing to do"
+        yield from _left_out(done)
         return
     for what, count in done.others.items():
         yield f"passed over: {counted(count, what)}"
+    yield from _left_out(done)
     if done.parents:
         yield (
             f"{counted(done.parents, 'document')} split by paragraphs into {done.children}, the longest of "

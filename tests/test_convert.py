@@ -303,6 +303,17 @@ def test_a_page_without_a_text_is_left_to_quarantine(folder, server):
         ('<?xml version="1.0" encoding="Shift_JIS"?>日本①'.encode("cp932"), None, "日本①"),
         ('<meta charset="utf-16">ä'.encode(), None, "ä"),
         ("ä".encode(), None, "ä"),
+        ('\ufeff<meta charset="gbk">ä'.encode(), "gbk", "ä"),
+        ('<meta charset="x-sjis">日本①'.encode("cp932"), None, "日本①"),
+        ('<meta charset="euc-jp">日本①'.encode("euc_jis_2004"), None, "日本①"),
+        ('<meta charset="ks_c_5601-1987">똠방각하'.encode("cp949"), None, "똠방각하"),
+        ('<meta charset="windows-874">ไทย'.encode("cp874"), None, "ไทย"),
+        ('<meta charset="klingon">ä'.encode(), None, "ä"),
+        ('<meta charset="gbk">中文'.encode("gbk"), "klingon", "中文"),
+        ('<meta charset="base64">ä'.encode(), None, "ä"),
+        ('<!-- <meta charset="gbk"> -->ä'.encode(), None, "ä"),
+        ('<meta name="description" content="write charset=gbk">ä'.encode(), None, "ä"),
+        (b'<meta charset="latin1">a\x81', None, "a\x81"),
     ],
 )
 def test_the_encoding_of_a_page(content, charset, text):
@@ -310,15 +321,40 @@ def test_the_encoding_of_a_page(content, charset, text):
 
 
 @pytest.mark.parametrize(
-    ("content", "message"),
+    ("encoding", "text"),
     [
-        (b"na\xefve", "is not utf-8: byte 2 (0xef)"),
-        (b'<meta charset="gbk">\xff', "is not gbk: byte 20 (0xff)"),
-        (b'<meta charset="klingon">', "says it is encoded as 'klingon', which is not known"),
-        (b'<meta charset="base64">', "says it is encoded as 'base64', which is no encoding of text"),
+        ("latin-1", SENTENCE),
+        ("latin-1", "Café Noël"),
+        (
+            "cp1252",
+            "Les élèves étaient étonnés de découvrir la forêt près du château, où l’été n’était qu’un souvenir.",
+        ),
+        ("cp1250", "Żółw idzie powoli przez łąkę, a słońce świeci nad jeziorem; dzieci śpiewają wesołe pieśni."),
+        ("cp1251", "Лиса быстро бежит через поле, а собака лежит на солнце и ничего не замечает."),
+        ("koi8-r", "Лиса быстро бежит через поле, а собака лежит на солнце и ничего не замечает."),
+        ("gb18030", "狐狸很快地跑过田野，小狗躺在阳光下睡觉，孩子们在河边唱歌。今天的天气非常好，我们一起去公园散步。"),
+        ("big5", "狐狸很快地跑過田野，小狗躺在陽光下睡覺，孩子們在河邊唱歌。今天的天氣非常好，我們一起去公園散步。"),
+        ("shift_jis", "きつねは野原を速く走り、犬は日なたで眠っています。子どもたちは川のそばで歌を歌いました。"),
+        (
+            "euc_kr",
+            "여우는 들판을 빠르게 달리고 강아지는 햇볕 아래에서 잠을 잡니다. 아이들은 강가에서 노래를 불렀습니다.",
+        ),
     ],
 )
-def test_a_page_that_is_not_in_the_encoding_it_claims(content, message):
+def test_the_encoding_of_a_page_that_names_none(encoding, text):
+    page = PAGE.format("", text)
+    assert decoded(page.encode(encoding)) == page
+
+
+@pytest.mark.parametrize(
+    ("content", "message"),
+    [
+        (b'<meta charset="utf-8">na\xefve', "is not utf-8: byte 24 (0xef)"),
+        (b'<meta charset="gbk">\xff', "is not gbk: byte 20 (0xff)"),
+        (b"\xff\xff\xfe\x80\x81" * 20, "names no encoding, is not UTF-8, and no other could be detected"),
+    ],
+)
+def test_a_page_that_cannot_be_decoded(content, message):
     with pytest.raises(ValueError) as error:
         decoded(content)
     assert str(error.value) == message
@@ -440,7 +476,7 @@ def response(body: bytes, headers: str = "Content-Type: text/html", status: str 
 @pytest.mark.parametrize(
     ("record", "error"),
     [
-        (response(b"na\xefve", "Content-Type: text/plain"), "'utf-8' codec can't decode"),
+        (response(b"na\xefve", "Content-Type: text/plain; charset=utf-8"), "is not utf-8: byte 2 (0xef)"),
         (response(b"na\xefve", "Content-Type: text/html; charset=utf-8"), "is not utf-8: byte 2 (0xef)"),
         (response(b"x", "Content-Type: text/html\r\nContent-Encoding: zstd"), "is packed as 'zstd', which cannot be"),
         (response(b"x" * (MAX + 1)), f"has more than {MAX} bytes (max_line_bytes of the config)"),
@@ -451,6 +487,14 @@ def response(body: bytes, headers: str = "Content-Type: text/html", status: str 
 def test_a_record_whose_text_cannot_be_had_is_left_to_quarantine(tmp_path, record, error):
     ((_, fields),) = read("warc", tmp_path / "a.warc", warc(record))
     assert fields["text"] is None and fields["extraction_error"].startswith(error)
+
+
+def test_a_record_is_decoded_as_its_server_says_before_the_page(tmp_path):
+    page = PAGE.format('<meta charset="utf-8">', SENTENCE).encode("latin-1")
+    plain = response("“ä”".encode("cp1252"), "Content-Type: text/plain; charset=latin1")
+    records_ = warc(response(page, "Content-Type: text/html; charset=ISO-8859-1"), plain)
+    (_, first), (_, second) = read("warc", tmp_path / "a.warc", records_)
+    assert SENTENCE in first["text"] and second["text"] == "“ä”"
 
 
 def test_other_records_are_counted_by_what_they_are(tmp_path):

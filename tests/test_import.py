@@ -456,6 +456,34 @@ def test_a_text_that_is_not_utf8(folder):
     assert problems(error)[0] == f"{path}: is not UTF-8: byte 7 (0xe9), on line 2"
 
 
+def test_pages_that_cannot_be_decoded_are_left_out_and_named(folder):
+    latin = "<html><body><p>Größere Füchse über müden Hunden.</p></body></html>".encode("latin-1")
+    folder.file("pages/0.html", latin)
+    for i in range(1, 8):
+        folder.file(f"pages/{i}.html", b'<meta charset="utf-8">\xff')
+    folder.file("pages/9.html", "<html><body><p>Noch eine Seite mit einem Satz.</p></body></html>")
+    done = folder.run("html", folder.root / "pages")
+    assert [line["text"] for line in folder.lines()] == [
+        "Größere Füchse über müden Hunden.",
+        "Noch eine Seite mit einem Satz.",
+    ]
+    assert list(done.notes[:6]) == [
+        "left out: 7 pages that cannot be decoded, the first 5:",
+        *(f"    {folder.root}/pages/{i}.html: is not utf-8: byte 22 (0xff)" for i in range(1, 6)),
+    ]
+
+
+def test_a_folder_of_which_no_page_can_be_decoded(folder):
+    path = folder.file("a.html", b'<meta charset="utf-8">\xff')
+    with pytest.raises(DataError) as error:
+        folder.run("html", path)
+    assert str(error.value) == (
+        "mine: there is no document in the input\n    Nothing was written.\n"
+        "    left out: 1 page that cannot be decoded:\n"
+        f"        {path}: is not utf-8: byte 22 (0xff)"
+    )
+
+
 def test_wrong_paths_and_formats(folder):
     (folder.root / "empty").mkdir()
     one = folder.file("one.jsonl", '{"text": "t"}')
