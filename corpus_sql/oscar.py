@@ -4,7 +4,8 @@
     xx/xx_part_1.txt.gz   xx/xx_meta_part_1.jsonl.gz   ...             several, each with offsets of its own
 
 A line of metadata says which lines of the text file are its text. Lines end at \\n alone, as they were counted by the
-writer of the corpus: a text may hold \\r, and readers that end lines there got everything after it wrong. So nothing is
+writer of the corpus: a text may hold \\r, and readers that end lines there got everything after it wrong. Where all
+lines of a text file end in \\r\\n, as on a copy from another system, the \\r belongs to the line's end. Nothing is
 taken on trust: lines that belong to no record must be blank, and where two records meet without a blank line between
 them, neither may have a blank line at that end. A count or an offset that is wrong by one breaks one of these rules.
 
@@ -241,8 +242,9 @@ def read(path: Path, max_bytes: int) -> Iterator[Record | Bad | Blank]:
     """
     language = path.absolute().parent.name
     text = text_path(path)
+    end = b"\r\n" if _ends_in_crlf(text) else b"\n"
     with gzip.open(text) as packed:
-        lines = _Lines(io.BufferedReader(packed, 1 << 20), max_bytes)
+        lines = _Lines(io.BufferedReader(packed, 1 << 20), max_bytes, end)
         found = _plain(lines) if text == path else _with_metadata(path, text.name, lines, max_bytes)
         try:
             for record in found:
@@ -266,10 +268,10 @@ class _Misfit(ValueError):
 
 
 class _Lines:
-    """The lines of a text file; done: how many were read so far. They end at \\n, which is not part of them."""
+    """The lines of a text file; done: how many were read so far. Their end, \\n or \\r\\n, is not part of them."""
 
-    def __init__(self, file: BinaryIO, max_bytes: int):
-        self.file, self.max_bytes, self.done = file, max_bytes, 0
+    def __init__(self, file: BinaryIO, max_bytes: int, end: bytes):
+        self.file, self.max_bytes, self.end, self.done = file, max_bytes, end, 0
 
     def next(self) -> bytes | None:
         """Return the next line, at most max_bytes + 1 bytes of it, or None at the end of the file."""
@@ -278,11 +280,29 @@ class _Lines:
             return None
         self.done += 1
         if line.endswith(b"\n"):
-            return line[:-1]
+            return line.removesuffix(self.end)
         if len(line) > self.max_bytes:
             while (more := self.file.readline(1 << 20)) and not more.endswith(b"\n"):
                 pass
         return line[: self.max_bytes + 1]
+
+
+def _ends_in_crlf(path: Path) -> bool:
+    """Whether all lines of a text file end in \\r\\n; what is damaged is told when it is read.
+
+    Reading stops with the first megabyte that says no, so that only files with \\r\\n are read twice.
+    """
+    found, before = False, b""
+    try:
+        with gzip.open(path) as file:
+            while chunk := file.read(1 << 20):
+                ends = chunk.count(b"\n")
+                if ends != chunk.count(b"\r\n") + (before == b"\r" and chunk.startswith(b"\n")):
+                    return False
+                found, before = found or ends > 0, chunk[-1:]
+    except (OSError, EOFError, zlib.error):
+        pass
+    return found
 
 
 def _is_blank(line: bytes) -> bool:

@@ -136,7 +136,10 @@ def test_a_language_folder_can_be_named_itself(layout):
         ("a\rb\r\nc\u2028d\u0085e\x0bf\n\ng\n\n", [(0, 2), (3, 1)], ["a\rb\r\nc\u2028d\u0085e\x0bf", "g"]),
         ("a\n\n\nb\n\nc\n\n", [(0, 4), (5, 1)], ["a\n\n\nb", "c"]),
         ("\na\n\n\n\nb\n\n", [(0, 3), (4, 2)], ["\na\n", "\nb"]),
-        ("a\r\n\r\nb\r\n\r\n", [(0, 1), (2, 1)], ["a\r", "b\r"]),
+        ("a\r\n\r\nb\r\n\n", [(0, 1), (2, 1)], ["a\r", "b\r"]),
+        ("a\r\nb\r\n\r\n\r\nc\rd\r\r\n\r\n", [(0, 2), (4, 1)], ["a\nb", "c\rd\r"]),
+        ("a\r\n\r\nb", [(0, 1), (2, 1)], ["a", "b"]),
+        ("a\r", [(0, 1)], ["a\r"]),
         ("a\nb\n", [(0, 1), (1, 1)], ["a", "b"]),
         ("a\n\nb", [(0, 1), (2, 1)], ["a", "b"]),
         ("\n\na\n\n\n\nb\n\n\n", [(2, 1), (6, 1)], ["a", "b"]),
@@ -149,6 +152,9 @@ def test_a_language_folder_can_be_named_itself(layout):
         "blank lines inside a text",
         "blank lines at the ends of a text, and one between two texts",
         "carriage returns stay in the text, and make no blank line a text",
+        "they belong to the line ends where all lines have one",
+        "a last line without an end",
+        "no line end at all",
         "records without a blank line between them",
         "no line end at the end of the file",
         "several blank lines between two records",
@@ -160,6 +166,23 @@ def test_a_language_folder_can_be_named_itself(layout):
 def test_a_text_is_its_lines_to_the_letter(layout, text, records, texts):
     layout.part("en", text, [meta(*one) for one in records])
     assert layout.texts() == texts
+
+
+def test_metadata_whose_lines_end_in_crlf(layout):
+    layout.part("en", "a\r\nb\r\n\r\nc\r\n\r\n", [json.dumps(meta(*one)) + "\r" for one in [(0, 2), (3, 1)]])
+    assert layout.texts() == ["a\nb", "c"]
+
+
+@pytest.mark.parametrize(("text", "found"), [("x" * 49, True), ("x" * 50, True), ("x" * 51, False)])
+def test_a_line_end_does_not_count_to_the_bytes_of_a_text(layout, text, found):
+    layout.part("en", f"{text}\r\n\r\n", [meta(0, 1)])
+    assert isinstance(layout.read(50)[-1], Record) == found
+
+
+@pytest.mark.parametrize("size", [(1 << 20) - 1, 1 << 20, (1 << 20) + 1])
+def test_a_line_end_between_two_reads(layout, size):
+    layout.part("en", "x" * size + "\r\n\r\n", [meta(0, 1)])
+    assert [one.fields["text"] for one in layout.read(2 << 20)] == ["x" * size]
 
 
 def test_members_beyond_the_layout_are_kept(layout):
@@ -307,6 +330,14 @@ def test_without_metadata_blank_lines_separate_documents(layout):
         Record(3, {"text": "eins\nzwei", "oscar_language": "de"}),
         Record(7, {"text": " \ndrei\r", "oscar_language": "de"}),
         Record(10, {"text": "vier", "oscar_language": "de"}),
+    ]
+
+
+def test_without_metadata_line_ends_of_crlf(layout):
+    layout.part("de", "\r\neins\r\nzwei\r\n\r\ndr\rei\r\n")
+    assert layout.read() == [
+        Record(2, {"text": "eins\nzwei", "oscar_language": "de"}),
+        Record(5, {"text": "dr\rei", "oscar_language": "de"}),
     ]
 
 
