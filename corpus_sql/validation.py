@@ -128,7 +128,7 @@ def shown(value: Any) -> str:
         value = without_pii(in_text(value[: 4 * _LONGEST]), cut=len(value) > 4 * _LONGEST)
     if isinstance(value, str) and len(value) > _LONGEST - 2:
         value = value[: _LONGEST - 5] + "..."
-    return cut(json.dumps(value, ensure_ascii=False, default=str))
+    return cut(in_text(json.dumps(value, ensure_ascii=False, default=str)))
 
 
 def cut(text: str) -> str:

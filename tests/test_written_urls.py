@@ -81,6 +81,7 @@ def test_what_opens_nothing_stays_as_it_is(url):
 def test_within_messages():
     said = "HTTPConnectionPool(host='h'): Max retries exceeded with url: /a?token=s3cret&b=1 (Caused by x)"
     assert in_text(said) == "HTTPConnectionPool(host='h'): Max retries exceeded with url: /a?b=1 (Caused by x)"
+    assert shown({"https://me:s3cret@h/a?sig=s3cret": 1}) == '{"https://h/a": 1}'
     assert shown("https://me:s3cret@h/a?sig=s3cret") == '"https://h/a"'
 
 
