@@ -138,8 +138,12 @@ def import_(
     replace: Annotated[
         bool, typer.Option("--replace", help="let them take the place of the source's earlier files")
     ] = False,
+    strict: Annotated[
+        bool,
+        typer.Option("--strict", help="list what the build would quarantine, and then write nothing"),
+    ] = False,
 ) -> None:
-    """Turn your own files into raw files and a ledger row.
+    """Turn your own files into raw files and a ledger row. A line that cannot be read goes in as it is.
 
     Example: corpus-sql import jsonl notes.jsonl --source notes --config corpus.toml --license MIT --data-class public
     """
@@ -160,6 +164,7 @@ def import_(
         id_field=id_field,
         split_paragraphs=split_paragraphs,
         replace=replace,
+        strict=strict,
     )
     _print(said.lines())
 
@@ -209,6 +214,10 @@ def fetch(
     replace: Annotated[
         bool, typer.Option("--replace", help="fetch again, and let what is there now take its place")
     ] = False,
+    strict: Annotated[
+        bool,
+        typer.Option("--strict", help="list what the build would quarantine, and then write nothing"),
+    ] = False,
     check_upstream: Annotated[
         bool,
         typer.Option("--check-upstream", help="compare upstream with the ledger, write nothing; exit 1 if it differs"),
@@ -237,7 +246,7 @@ def fetch(
     with report.step("fetch", None, unit="bytes") as advance:
         fetching.fetch(
             config, only=tuple(source or ()), parallel=parallel, max_bytes=cap, date=date, replace=replace,
-            tell=lambda one: _print(one.lines()), say=report.line, advance=advance,
+            strict=strict, tell=lambda one: _print(one.lines()), say=report.line, advance=advance,
         )  # fmt: skip
 
 

@@ -8,7 +8,7 @@ import math
 from collections.abc import Iterator
 from pathlib import Path
 
-from corpus_sql import packed, raw_fields, raw_line
+from corpus_sql import packed, raw_fields, raw_line, to_quarantine
 from corpus_sql.import_inputs import Bad, Blank, Record
 from corpus_sql.packed import Count
 
@@ -18,8 +18,8 @@ _UNREADABLE = ("invalid_utf8", "invalid_json", "too_deep", "lone_surrogate", "no
 _SPACE = " \t\r\n"
 
 
-def lines(path: Path, max_bytes: int, count: Count | None) -> Iterator[tuple[int, bytes] | Bad | Blank]:
-    """Yield (number, line without its end) of a file; blank lines and such as are longer than max_bytes as that."""
+def lines(path: Path, max_bytes: int, count: Count | None) -> Iterator[tuple[int, bytes, bool] | Bad | Blank]:
+    """Yield (number, line without its end, whether it has one); blank and too long lines as that."""
     with packed.unpacked(path, count) as file:
         number = 0
         while line := file.readline(max_bytes + 2):
@@ -31,8 +31,9 @@ def lines(path: Path, max_bytes: int, count: Count | None) -> Iterator[tuple[int
                     line = file.readline(1 << 20)
                 yield Bad(number, f"is longer than {max_bytes} bytes (max_line_bytes of the config)")
                 continue
+            has_end = line.endswith(b"\n")
             line = line.removesuffix(b"\n").removesuffix(b"\r")
-            yield Blank(number) if not line.strip(b" \t\r") else (number, line)
+            yield Blank(number) if not line.strip(b" \t\r") else (number, line, has_end)
 
 
 def jsonl(path: Path, max_bytes: int, count: Count | None) -> Iterator[Record | Bad | Blank]:
@@ -125,16 +126,17 @@ class _Text:
             self.more(max(held, 1 << 16))
 
 
-def _object(number: int, line: bytes) -> Record | Bad:
+def _object(number: int, line: bytes, has_end: bool = True) -> Record | Bad:
     """Let the reader of raw lines judge whether this is JSON; what fields it has is for the import to judge."""
     fault = raw_line.parse(line, "")
     if isinstance(fault, raw_fields.Fault) and fault.reason in _UNREADABLE:
-        return Bad(number, f"{fault.reason}: {fault.detail}", line)
+        is_cut = not has_end and to_quarantine.stops_short(fault)
+        return Bad(number, f"{fault.reason}: {fault.detail}", line, is_cut)
     try:
         # the standard library keeps integers of any length
         return Record(number, json.loads(line.decode(), parse_float=_finite))
     except (ValueError, RecursionError) as error:
-        return Bad(number, str(error))
+        return Bad(number, str(error), line)  # JSON all the same: the build keeps what it does not read
 
 
 def _finite(digits: str) -> float:

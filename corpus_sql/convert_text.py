@@ -47,8 +47,9 @@ def by_line(path: Path, max_bytes: int, count: Count | None) -> Iterator[Record 
         if isinstance(one, (Bad, Blank)):
             yield one
             continue
-        number, line = one
+        number, line, has_end = one
         try:
             yield Record(number, {"text": line.decode("utf-8")})
         except UnicodeDecodeError as error:
-            yield Bad(number, f"invalid_utf8: byte 0x{line[error.start]:02x} at byte {error.start}", line)
+            is_cut = not has_end and error.reason == "unexpected end of data"
+            yield Bad(number, f"invalid_utf8: byte 0x{line[error.start]:02x} at byte {error.start}", line, is_cut)

@@ -34,25 +34,27 @@ class Making:
     fields: dict[str, str] = field(default_factory=dict)
 
 
-def line(url: str, record: Record | Bad, made: Making) -> tuple[bytes, str | None]:
-    """Return a raw line and the reason for which the build will quarantine it, or None.
+def line(url: str, record: Record | Bad, made: Making) -> tuple[bytes, Fault | None]:
+    """Return a raw line and the fault for which the build will quarantine it, or None.
 
     url: of the file; a record that has none of its own gets it, with #<number> where the file holds several. Raises
     Unfit for what can neither be read nor be kept for quarantine.
     """
+    failed = None
     if isinstance(record, Bad):
         if record.line is not None:
             content = record.line
         elif record.number is None and made.whole:
+            failed = Fault("null_text", record.what)
             content = _dumped(_document(url, Record(None, {"text": None, "extraction_error": record.what}), made))
         else:
             raise Unfit(record.what)
     else:
         content = _dumped(_document(url, record, made))
     if len(content) > made.max_bytes:
-        return content, "oversize_line"
+        return content, Fault("oversize_line", f"longer than max_line_bytes = {made.max_bytes}")
     read = raw_line.parse(content, made.license_spdx)
-    return content, read.reason if isinstance(read, Fault) else None
+    return content, failed or (read if isinstance(read, Fault) else None)
 
 
 def _document(url: str, record: Record, made: Making) -> dict[str, Any]:

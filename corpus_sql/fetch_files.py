@@ -14,7 +14,8 @@ from corpus_sql.downloading import Got
 from corpus_sql.errors import CorpusError, Problem, RefusedError
 from corpus_sql.fetch_documents import Making
 from corpus_sql.import_documents import Unfit
-from corpus_sql.import_inputs import Blank, Other
+from corpus_sql.import_inputs import Bad, Blank, Other
+from corpus_sql.raw_fields import Fault
 from corpus_sql.recipes import Recipe
 from corpus_sql.upstream_files import path_of
 
@@ -26,10 +27,10 @@ WHOLE = import_inputs.WHOLE
 
 def lines(
     recipe: Recipe, got: list[Got], made: Making, folder: Path, outcome: Fetched
-) -> Iterator[tuple[str, bytes | None, str | None]]:
-    """Yield (place, raw line, reason for which the build will quarantine it, or None) of all files in their order.
+) -> Iterator[tuple[str, bytes | None, Fault | str | None]]:
+    """Yield (place, raw line, fault for which the build will quarantine it, or None) of all files in their order.
 
-    A place that can neither be read nor kept has no line, and its reason says why. Blank lines and what is no document
+    A place that can neither be read nor kept has no line, and words that say why. Blank lines and what is no document
     are counted in the outcome. folder: for members of archives. Raises RefusedError for an archive that leads out of
     its folder and for what unpacks beyond the limits.
     """
@@ -69,7 +70,7 @@ def _opened(
 
 def _of_oscar(
     recipe: Recipe, got: list[Got], made: Making, folder: Path, outcome: Fetched
-) -> Iterator[tuple[str, bytes | None, str | None]]:
+) -> Iterator[tuple[str, bytes | None, Fault | str | None]]:
     """OSCAR is read in pairs of files from a folder for each language: the last two parts of each URL say which."""
     with tempfile.TemporaryDirectory(prefix="oscar-", dir=folder) as inside:
         urls = {}
@@ -99,7 +100,7 @@ def _of_oscar(
 
 def _of_file(
     recipe: Recipe, url: str, path: Path, made: Making, outcome: Fetched, count: packed.Count | None
-) -> Iterator[tuple[str, bytes | None, str | None]]:
+) -> Iterator[tuple[str, bytes | None, Fault | str | None]]:
     if wrong := import_inputs.text_fault(recipe.format, path, made.fields.get("text", "text")):
         yield url, None, wrong
         return
@@ -110,6 +111,8 @@ def _of_file(
             _count(outcome, record.what)
         else:
             where = url if record.number is None else f"{url}#{record.number}"
+            if isinstance(record, Bad) and record.cut:
+                outcome.unfit.cut.append(url)
             try:
                 yield where, *fetch_documents.line(url, record, made)
             except Unfit as unfit:

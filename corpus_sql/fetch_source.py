@@ -24,10 +24,10 @@ from corpus_sql.downloading import WAIT, Downloader, Got, TooLarge, Wanted
 from corpus_sql.errors import ConfigError, DataError, Problem, RefusedError
 from corpus_sql.ledger import LedgerFile, Source, Upstream
 from corpus_sql.recipes import Recipe
+from corpus_sql.to_quarantine import STRICT, ToQuarantine, problem
 from corpus_sql.validation import counted, shown
 from corpus_sql.written_urls import written
 
-SHOWN = 20  # problems after which reading stops: enough to see the pattern
 LONG = 16 << 20  # bytes of a file whose end is told
 TELL = 30.0  # seconds between two lines on a long download
 
@@ -38,7 +38,7 @@ class Fetched:
 
     state: "fetched", "replaced" (others were in force before), "restored" (the same raw files, of which some were gone
     or damaged), "updated" (only the row), "unchanged" (nothing was asked for); received: bytes that came over the line;
-    documents: lines written; quarantined: reason -> how many of them the build will quarantine; passed_over: what was
+    documents: lines written; unfit: those of them that the build will quarantine; passed_over: what was
     no document by its kind -> how many; left_out: upstream files beyond the byte cap, with their bytes or None.
     """
 
@@ -50,9 +50,14 @@ class Fetched:
     blank: int = 0
     files: tuple[LedgerFile, ...] = ()
     superseded: tuple[LedgerFile, ...] = ()
-    quarantined: dict[str, int] = field(default_factory=dict)
+    unfit: ToQuarantine = field(default_factory=ToQuarantine)
     passed_over: dict[str, int] = field(default_factory=dict)
     left_out: dict[str, int | None] = field(default_factory=dict)
+
+    @property
+    def quarantined(self) -> dict[str, int]:
+        """Reason -> documents that the build will quarantine."""
+        return self.unfit.reasons
 
     def lines(self) -> list[str]:
         """Return what to tell the user, a sentence or a file a line."""
@@ -71,8 +76,7 @@ class Fetched:
             said.append(f"    {counted(self.blank, 'blank line')} without a document")
         for what, count in sorted(self.passed_over.items()):
             said.append(f"    passed over: {counted(count, what)}")
-        for reason, count in sorted(self.quarantined.items()):
-            said.append(f"    {counted(count, 'document')} that the build will quarantine: {reason}")
+        said += self.unfit.lines()
         for url, size in self.left_out.items():
             said.append(f"    left out by --max-bytes: {url}" + ("" if size is None else f"  {size} bytes"))
         return said
@@ -85,6 +89,7 @@ class Options:
     max_bytes: int | None = None
     date: str | None = None
     replace: bool = False
+    strict: bool = False
     say: Callable[[str], None] = lambda _: None
     advance: Callable[[int], None] = lambda _: None
     wait: float = WAIT
@@ -214,7 +219,7 @@ class Job:
                 fix = "If it is none: a person has to look at it and sign in the recipe, reviewer = NAME."
                 problems.append(Problem(one.url, what, fix))
         if problems:
-            raise RefusedError(problems[:SHOWN])
+            raise RefusedError(problems[:STRICT])
 
     def _same_revision(self) -> bool:
         """Whether the ledger holds the same revision of the same repository: its files may not have changed."""
@@ -315,20 +320,20 @@ class Job:
         outcome: Fetched,
     ) -> None:
         problems: list[Problem] = []
-        for where, content, reason in fetch_files.lines(self.recipe, got, made, self.home, outcome):
-            if content is None:
-                problems.append(Problem(where, reason))
-                if len(problems) == SHOWN:
-                    problems.append(Problem(where, f"more than {SHOWN - 1} places cannot be read; the rest was not"))
+        for where, content, fault in fetch_files.lines(self.recipe, got, made, self.home, outcome):
+            if content is None or (fault and self.options.strict):
+                problems.append(Problem(where, fault) if content is None else problem(where, fault))
+                if len(problems) == STRICT:
+                    problems.append(Problem(where, f"more than {STRICT - 1} places cannot be read; the rest was not"))
                     break
             elif not problems:
                 writer.write(content)
                 outcome.documents += 1
-                if reason:
-                    outcome.quarantined[reason] = outcome.quarantined.get(reason, 0) + 1
+                if fault:
+                    outcome.unfit.add(where, fault)
         if problems:
             what = "nothing was written; what was fetched is kept"
-            raise DataError([*problems, Problem(self.recipe.source_id, what)])
+            raise DataError([*problems, *outcome.unfit.incomplete(), Problem(self.recipe.source_id, what)])
 
     # kills in between
 

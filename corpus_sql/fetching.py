@@ -30,6 +30,7 @@ def fetch(
     max_bytes: int | None = None,
     date: str | None = None,
     replace: bool = False,
+    strict: bool = False,
     tell: Callable[[Fetched], None] = lambda _: None,
     say: Callable[[str], None] = lambda _: None,
     advance: Callable[[int], None] = lambda _: None,
@@ -40,7 +41,8 @@ def fetch(
 
     only: ids of sources, all by default; parallel: sources at a time; max_bytes: that may be taken of one source, files
     beyond are left out whole; date: yyyy-mm-dd of the fetch, beats the recipe's; replace: ask again for what is in the
-    ledger already, and let what is upstream now take its place. tell: called with each source when it is done; say:
+    ledger already, and let what is upstream now take its place; strict: write nothing of a source of which the build
+    would quarantine a line. tell: called with each source when it is done; say: called
     with lines on what happens; advance: with the bytes of each piece that comes, from several threads.
 
     What a killed run received is used by the next one. A source that fails does not keep the others from being fetched.
@@ -55,7 +57,7 @@ def fetch(
     path = config.corpus / ledger.LEDGER
     rows = ledger.read_ledger(path) if path.exists() else {}
     found = recipes.read(config)
-    options = Options(max_bytes, date, replace, say, advance, wait)
+    options = Options(max_bytes, date, replace, strict, say, advance, wait)
     jobs = [Job(config, recipe, options) for recipe in chosen(config, found, rows, only)]
     failed: list[CorpusError] = []
     done = []

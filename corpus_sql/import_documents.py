@@ -30,11 +30,12 @@ class Fields:
     day: str  # yyyy-mm-dd
     url: str | None
     alone: bool  # one input file
+    whole: bool = False  # one document a file
     dated: bool = False  # a document's own time counts, and fetched_at is for those that have none
 
 
 class Unfit(ValueError):
-    """A record that cannot be imported; the message says why."""
+    """A record that can neither be read nor be kept for quarantine; the message says why."""
 
 
 _STRINGS = ("url", "fetched_at", "license_spdx", "text", "source_record_id", "group_id")
@@ -59,57 +60,66 @@ def _text(name: str, value: bytes, is_text: bool) -> str:
         raise Unfit(what) from None
 
 
-def document(one: Input, record: Record | Bad, fields: Fields) -> dict[str, Any]:
+def document(one: Input, record: Record, fields: Fields) -> dict[str, Any]:
     """Return the raw document of a record: the known keys in their order, then the others as they came.
 
-    Raises Unfit.
+    What a document claims wrongly stays, for the build to quarantine. Raises Unfit where two fields are one.
     """
-    if isinstance(record, Bad):
-        raise Unfit(record.what)
     given = without_bytes(record.fields, (fields.text, fields.id))
-    if fields.text not in given:
-        has = ", ".join(list(given)[:10]) or "none"
-        raise Unfit(f"has no field {shown(fields.text)}; --text-field names another; its fields: {has}")
-    text = given.pop(fields.text)
-    if "text" in given:
+    text = {"text": given.pop(fields.text)} if fields.text in given else {}
+    if text and "text" in given:
         raise Unfit(f'has a field "text" besides {shown(fields.text)}')
     url, license_spdx = given.pop("url", None), given.pop("license_spdx", None)
-    if license_spdx is not None and license_spdx != fields.license_spdx:
-        what = f"license_spdx is {shown(license_spdx)}, not {shown(fields.license_spdx)}: one source has one licence"
-        raise Unfit(what)
     known = {
         "url": _url(one, record.number, fields) if url is None else url,
         "fetched_at": _fetched_at(given.pop("fetched_at", None), fields),
-        "license_spdx": fields.license_spdx,
-        "text": text,
+        "license_spdx": fields.license_spdx if license_spdx is None else license_spdx,
+        **text,
     }
-    record_id, name = given.pop("source_record_id", None), "source_record_id"
+    record_id = given.pop("source_record_id", None)
     if record_id is None and fields.id:
-        record_id, name = given.pop(fields.id, None), fields.id
+        record_id = given.pop(fields.id, None)
     if type(record_id) is int:
         record_id = str(record_id)
-    if record_id is not None and type(record_id) is not str:
-        raise Unfit(f"{name} is {shown(record_id)}, neither a string nor a whole number")
     if record.number is None or record_id is not None:
         known["source_record_id"] = record_id or one.name
     return {**known, **given}
 
 
-def line(document: dict[str, Any], max_bytes: int) -> tuple[bytes, bool]:
-    """Return a raw line and whether it has a text, as the reader of raw files sees it; an empty text is let pass.
+def raw(one: Input, record: Record | Bad, fields: Fields, max_bytes: int) -> tuple[bytes, dict[str, Any], Fault | None]:
+    """Return a raw line, its document ({} for a line that is none) and the fault that the build will quarantine it for.
 
-    Raises Unfit for what the reader would quarantine for any other reason.
+    Raises Unfit.
     """
+    if isinstance(record, Bad) and record.line is not None:
+        read = raw_line.parse(record.line, fields.license_spdx)
+        return record.line, {}, read if isinstance(read, Fault) else None
+    failed = None
+    if isinstance(record, Bad):
+        if record.number is not None or not fields.whole:
+            raise Unfit(record.what)
+        failed = Fault("null_text", record.what)
+        record = Record(None, {fields.text: None, "extraction_error": record.what})
+    made = document(one, record, fields)
+    content, fault = line(made, fields.license_spdx, max_bytes)
+    if fault and "text" not in made:
+        has = ", ".join(list(record.fields)[:10]) or "none"
+        what = f"has no field {shown(fields.text)}; --text-field names another; its fields: {has}"
+        fault = Fault(fault.reason, what if fault.reason == "missing_text" else fault.detail)
+    return content, made, failed or fault
+
+
+def line(document: dict[str, Any], license_spdx: str, max_bytes: int) -> tuple[bytes, Fault | None]:
+    """Return a raw line and the fault that the reader of raw files will find in it."""
     try:
         content = orjson.dumps(document)
     except TypeError:  # integers beyond 64 bits, more than 254 levels: the standard library writes them, slowly
         content = json.dumps(document, ensure_ascii=False, separators=(",", ":"), allow_nan=False).encode()
     if len(content) > max_bytes:
-        raise Unfit(f"makes a raw line of {len(content)} bytes, more than {max_bytes} (max_line_bytes of the config)")
-    read = raw_line.parse(content, document["license_spdx"])
-    if isinstance(read, Fault) and read.reason not in ("empty_text", "null_text"):
-        raise Unfit(read.detail)
-    return content, not isinstance(read, Fault)
+        what = f"makes a raw line of {len(content)} bytes, more than {max_bytes} (max_line_bytes of the config)"
+        return content, Fault("oversize_line", what)
+    read = raw_line.parse(content, license_spdx)
+    return content, read if isinstance(read, Fault) else None
 
 
 def _url(one: Input, number: int | None, fields: Fields) -> str:
@@ -119,14 +129,12 @@ def _url(one: Input, number: int | None, fields: Fields) -> str:
     return name if number is None else f"{name}#{number}"
 
 
-def _fetched_at(given: Any, fields: Fields) -> str:
+def _fetched_at(given: Any, fields: Fields) -> Any:
     if fields.fetched_at is not None and (given is None or not fields.dated):
         return fields.fetched_at
     if given is None:
         return f"{fields.day}T00:00:00Z"
-    if not isinstance(given, str) or not rfc3339(given):
-        raise Unfit(f"fetched_at is {shown(given)}, no RFC 3339 time with a zone")
-    return utc(given)
+    return utc(given) if isinstance(given, str) and rfc3339(given) else given
 
 
 def time(fetched_at: str | None) -> tuple[str | None, list[Problem]]:

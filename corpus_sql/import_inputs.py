@@ -59,12 +59,14 @@ class Record(NamedTuple):
 class Bad:
     """A line, row or file (number None) that cannot be read, and why. line: its bytes, where it is one line.
 
+    cut: the file ends within it, without a line end.
     left_out: the import goes on without it and says so, as with a page of HTML that cannot be decoded.
     """
 
     number: int | None
     what: str
     line: bytes | None = field(default=None, compare=False)
+    cut: bool = field(default=False, compare=False)
     left_out: bool = field(default=False, compare=False)
 
 

@@ -1,8 +1,8 @@
 """`corpus-sql import`: own data into raw files and a ledger row.
 
-Nothing is invented: licence and data class are asked for, and a line that cannot be read stops the import before
-anything is written; a page of HTML that cannot be decoded is left out and named. Nothing is judged either: a document
-with an empty text goes in, and the build quarantines it.
+Nothing is invented: licence and data class are asked for. Nothing is judged either: a line that cannot be read goes in
+as it is, as does a document with an empty text, and the build quarantines it with its place; --strict refuses it. A
+page of HTML that cannot be decoded is left out and named.
 """
 
 from __future__ import annotations
@@ -26,6 +26,7 @@ from corpus_sql.import_documents import Fields
 from corpus_sql.import_inputs import Bad, Blank, Input, Other, Record
 from corpus_sql.ledger import LedgerFile, Source, Upstream
 from corpus_sql.project import open_project
+from corpus_sql.to_quarantine import STRICT, ToQuarantine, problem
 from corpus_sql.validation import counted, did_you_mean, shown
 from corpus_sql.written_urls import written
 
@@ -33,7 +34,6 @@ FORMATS = tuple(import_inputs.SUFFIXES)
 _BARE = (*import_inputs.WHOLE, "oscar")  # whose documents have no field for a licence
 _ALSO = {"ndjson": "jsonl", "jsonlines": "jsonl"}  # other names of a format, for a message
 
-SHOWN = 20  # problems after which reading stops: enough to see the pattern
 NAMED = 5  # pages left out that are named at the end
 
 Progress = Callable[[str, int], None]
@@ -44,8 +44,8 @@ class Imported:
     """What an import did.
 
     state: "imported", "replaced", "restored" (the same raw files, of which some were gone or damaged) or "unchanged"
-    (nothing was written); documents: lines written; blank: lines without anything; quarantined: documents without a
-    text, which the build will quarantine; repeated: documents that share their source_record_id with an earlier one;
+    (nothing was written); documents: lines written; blank: lines without anything; unfit: lines that the
+    build will quarantine; repeated: documents that share their source_record_id with an earlier one;
     passed_over: files in the folders that are of another format; files, superseded: as in the ledger row; notes:
     sentences for the user.
     """
@@ -54,12 +54,17 @@ class Imported:
     state: str
     documents: int
     blank: int
-    quarantined: int
+    unfit: ToQuarantine
     repeated: int
     passed_over: tuple[str, ...]
     files: tuple[LedgerFile, ...]
     superseded: tuple[LedgerFile, ...]
     notes: tuple[str, ...]
+
+    @property
+    def quarantined(self) -> dict[str, int]:
+        """Reason -> documents that the build will quarantine."""
+        return self.unfit.reasons
 
     def lines(self) -> list[str]:
         """Return what to tell the user, a sentence or a file a line."""
@@ -74,7 +79,7 @@ class Imported:
         if self.passed_over:
             names = ", ".join(self.passed_over[:5]) + (", ..." if len(self.passed_over) > 5 else "")
             said.append(f"{counted(len(self.passed_over), 'file')} of other formats passed over: {names}")
-        return said + list(self.notes)
+        return said + self.unfit.lines() + list(self.notes)
 
 
 def import_files(
@@ -93,6 +98,7 @@ def import_files(
     id_field: str = "id",
     split_paragraphs: int | None = None,
     replace: bool = False,
+    strict: bool = False,
     today: datetime.date | None = None,
     part_bytes: int = writing_raw.PART_BYTES,
     progress: Progress | None = None,
@@ -110,9 +116,11 @@ def import_files(
     A document's url is its field `url`, else the source's url or the file's name, with #<line> (text: the file alone).
 
     The same input and time give the same bytes. A source that has raw files is left alone if they would be the same;
-    else `replace` makes the present ones superseded. progress: called as (file, documents so far).
+    else `replace` makes the present ones superseded.
+    strict: a line that the build would quarantine is an error. progress: called as (file, documents so far).
     Raises ConfigError for wrong arguments and for a source that has other content; RefusedError for data that may not
-    be trained on; DataError with the first 20 lines that cannot be read. Then nothing is written.
+    be trained on; DataError with the first 20 places that can neither be read nor be kept (strict: of all that the
+    build would quarantine), and where no line is a document. Then nothing is written.
     """
     config = open_project(config_path).config
     path = config.corpus / ledger.LEDGER
@@ -145,10 +153,20 @@ def import_files(
     base = row.url if "://" in row.url else None
     if format == "oscar":
         id_field = ""  # a record's id is the one in its headers
-    fields = Fields(text_field, id_field, row.license_spdx, time, day, base, len(inputs) == 1, format == "oscar")
+    fields = Fields(
+        text_field,
+        id_field,
+        row.license_spdx,
+        time,
+        day,
+        base,
+        len(inputs) == 1,
+        format in import_inputs.WHOLE,
+        format == "oscar",
+    )
     named = [one.path for one in (*present.files, *present.superseded)] if present else []
     with writing_raw.parts(config.corpus / "raw", source, named, part_bytes) as writer:
-        done = _convert(format, inputs, fields, config, writer, progress, split_paragraphs)
+        done = _convert(format, inputs, fields, config, writer, progress, split_paragraphs, strict)
         writer.close()
         if not writer.parts:
             raise DataError(
@@ -165,7 +183,7 @@ def import_files(
         state,
         done.documents,
         done.blank,
-        done.quarantined,
+        done.unfit,
         done.repeated,
         tuple(passed_over),
         row.files,
@@ -279,7 +297,7 @@ def _judge(row: Source, inputs: list[Input]) -> None:
 class _Done:
     documents: int = 0
     blank: int = 0
-    quarantined: int = 0
+    unfit: ToQuarantine = dataclasses.field(default_factory=ToQuarantine)
     repeated: int = 0
     parents: int = 0  # documents that were split
     children: int = 0  # into so many
@@ -299,9 +317,10 @@ def _convert(
     writer: writing_raw.PartWriter,
     progress: Progress | None,
     most: int | None,
+    strict: bool,
 ) -> _Done:
-    """Read everything, write every document; raises DataError if there is a line that cannot be imported."""
-    done, problems = _Done(), []
+    """Read everything, write every document; raises DataError as import_files says."""
+    done, problems, usable = _Done(), [], 0
     seen = array.array("Q")  # 8 bytes a record id, so that ten million take 80 MB
     for one, record in _all(format, inputs, config):
         if isinstance(record, Blank):
@@ -310,42 +329,55 @@ def _convert(
         if isinstance(record, Other):
             done.others[record.what] = done.others.get(record.what, 0) + 1
             continue
-        if isinstance(record, Bad) and record.left_out:
+        where = str(one.path) if record.number is None else f"{one.path}:{record.number}"
+        if isinstance(record, Bad) and record.left_out and not strict:
             done.left_out += 1
             done.named += [f"{one.path}: {record.what}"] if done.left_out <= NAMED else []
             continue
+        if isinstance(record, Bad) and record.cut:
+            done.unfit.cut.append(str(one.path))
+        wrong = document = None
         try:
-            document = import_documents.document(one, record, fields)
-            line, has_text = import_documents.line(document, config.max_line_bytes)
+            line, document, fault = import_documents.raw(one, record, fields, config.max_line_bytes)
+            if strict and fault:
+                wrong = problem(where, fault)
         except import_documents.Unfit as unfit:
-            if len(problems) == SHOWN:
-                what = f"more than {SHOWN} lines cannot be imported; the rest was not read"
-                problems.append(Problem(str(one.path), what))
-                break
-            where = str(one.path) if record.number is None else f"{one.path}:{record.number}"
-            problems.append(Problem(where, str(unfit)))
-            continue
+            wrong = Problem(where, str(unfit))
+        if wrong and len(problems) == STRICT:
+            what = f"more than {STRICT} lines cannot be imported; the rest was not read"
+            problems.append(Problem(str(one.path), what))
+            break
+        if wrong:
+            problems.append(wrong)
         if problems:
             continue
         writer.write(line)
-        pieces = import_splitting.children(document, f"{writer.source_id}:{done.documents}", most) if most else []
+        if fault:
+            done.unfit.add(where, fault)
+        usable += not fault or (fault.reason in ("empty_text", "null_text") and "extraction_error" not in document)
+        splits = most and not fault and document
+        pieces = import_splitting.children(document, f"{writer.source_id}:{done.documents}", most) if splits else []
         for piece in pieces:
-            writer.write(import_documents.line(piece, config.max_line_bytes)[0])
+            writer.write(import_documents.line(piece, fields.license_spdx, config.max_line_bytes)[0])
             done.longest = max(done.longest, len(piece["text"]))
         done.documents += 1 + len(pieces)
         done.parents += bool(pieces)
         done.children += len(pieces)
-        done.quarantined += not has_text
-        done.dated += fields.fetched_at is None and record.fields.get("fetched_at") is None
+        if progress:
+            progress(one.name, done.documents)
+        if not document or (fault and fault.reason not in ("empty_text", "null_text")):
+            continue
+        has_time = isinstance(record, Record) and record.fields.get("fetched_at") is not None
+        done.dated += fields.fetched_at is None and not has_time
         done.retrieved = max(done.retrieved, document["fetched_at"][:10])
         if "source_record_id" in document:
             digest = hashlib.blake2b(document["source_record_id"].encode(), digest_size=8).digest()
             seen.append(int.from_bytes(digest, "big"))
-        if progress:
-            progress(one.name, done.documents)
+    if not problems and done.documents and not usable:  # nothing to build from; --text-field may be wrong
+        problems = done.unfit.first
     if problems:
         fix = "Mend these lines, or take them out."
-        raise DataError([*problems, Problem(writer.source_id, "nothing was written", fix)])
+        raise DataError([*problems, *done.unfit.incomplete(), Problem(writer.source_id, "nothing was written", fix)])
     done.repeated = len(seen) - len(np.unique(np.frombuffer(seen, np.uint64))) if seen else 0
     return done
 
@@ -386,8 +418,6 @@ def _notes(source: str, config: Config, fields: Fields, done: _Done, state: str)
     if done.dated:
         got = counted(done.dated, "document")
         yield f"{got} without a time of fetching got {fields.day}; --fetched-at says another"
-    if done.quarantined:
-        yield f"{counted(done.quarantined, 'document')} without a text: the build will quarantine what is empty"
     if done.repeated:
         remedy = '; if they are not, import with --id-field ""' if fields.id else ""
         yield (

@@ -8,6 +8,8 @@ from corpus_sql.config import Config
 from corpus_sql.engine_duckdb import DuckDB
 from corpus_sql.losses import losses
 from corpus_sql.pii_shown import without_pii
+from corpus_sql.raw_fields import Fault
+from corpus_sql.to_quarantine import stops_short
 from corpus_sql.validation import counted
 
 if TYPE_CHECKING:
@@ -23,6 +25,7 @@ def notices(engine: DuckDB, config: Config, steps: list[Step]) -> list[str]:
     names = {step.name for step in steps}
     return [
         *_not_finite(engine),
+        *_cut(engine),
         *_without_survivor(engine),
         *_dangling(engine),
         *_circles(engine),
@@ -70,6 +73,22 @@ def _not_finite(engine: DuckDB) -> list[str]:
         f"{relation}: {what} was NaN or infinite {'once' if n == 1 else f'{n:,} times'}; it counts as not measured"
         for relation, what, n in engine.not_finite()
     ]
+
+
+def _cut(engine: DuckDB) -> list[str]:
+    """Raw files whose last line stops in the middle of JSON or of a UTF-8 sequence."""
+    rows = engine.values(
+        "select files.file, bad.reason, bad.detail from read.quarantine as bad"
+        " join read.files as files on files.file = bad.file and files.lines = bad.line"
+        " where bad.reason in ('invalid_json', 'invalid_utf8') order by files.file"
+    )
+    # of a line that is no object the table says its length and hash, too
+    cut = [file for file, reason, detail in rows if stops_short(Fault(reason, detail.partition("; the line has ")[0]))]
+    if not cut:
+        return []
+    files = "1 raw file has" if len(cut) == 1 else f"{len(cut):,} raw files have"
+    shown = ", ".join(cut[:FIRST]) + (", …" if len(cut) > FIRST else "")
+    return [f"{files} a cut last line and may be incomplete: {shown}"]
 
 
 def _across(engine: DuckDB, steps: list[Step]) -> list[str]:

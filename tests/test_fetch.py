@@ -247,6 +247,24 @@ def test_nothing_is_left_out_and_nothing_repaired(folder, server):
     assert folder.raw_lines()[1:3] == wrong[1:3]
     assert json.loads(folder.raw_lines()[5])["license_spdx"] == "MIT"
     assert "    1 document that the build will quarantine: license_mismatch" in done.lines()
+    at = f"{server.url}/a.jsonl"
+    assert f"        {at}#2: invalid_json: the string from byte 9 on does not end" in done.lines()
+
+
+def test_strict_writes_nothing_of_what_the_build_would_quarantine(folder, server):
+    (folder.root / "a.jsonl").write_bytes(b'{"text": "good"}\n{"txt": "no text"}\n{"text": "cut')
+    url = f"file://{folder.root}/a.jsonl"
+    folder.write({"s": {"url": url, "format": "jsonl"}})
+    with pytest.raises(DataError) as error:
+        folder.fetch(strict=True)
+    assert problems(error) == [
+        f"{url}#2: missing_text: text is missing",
+        f"{url}#3: invalid_json: the string from byte 9 on does not end",
+        f"{url}: its last line is cut: the file may be incomplete",
+        "s: nothing was written; what was fetched is kept",
+    ]
+    assert not folder.ledger.exists()
+    assert f"    {url}: its last line is cut: the file may be incomplete" in folder.fetch()[0].lines()
 
 
 @pytest.mark.parametrize(("only", "fetched"), [((), ["a", "b"]), (("b",), ["b"])])

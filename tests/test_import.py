@@ -120,11 +120,15 @@ def test_what_was_imported_passes_the_gate_and_the_reader(folder):
 
 def test_blank_lines_and_documents_without_text_are_told(folder):
     done = folder.run("jsonl", folder.file("a.jsonl", '{"text": "one"}\n \t\r\n{"text": " \\u200b"}\n{"text": null}'))
-    assert (done.documents, done.blank, done.quarantined) == (3, 1, 2)
+    assert (done.documents, done.blank, done.quarantined) == (3, 1, {"empty_text": 1, "null_text": 1})
     assert done.lines()[2:] == [
         "1 blank line without a document",
+        "    1 document that the build will quarantine: empty_text",
+        "    1 document that the build will quarantine: null_text",
+        f"        {folder.root}/a.jsonl:3: empty_text: "
+        "text has 2 code points, none but white space and default-ignorable ones",
+        f"        {folder.root}/a.jsonl:4: null_text: text is null",
         "3 documents without a time of fetching got 2026-11-30; --fetched-at says another",
-        "2 documents without a text: the build will quarantine what is empty",
     ]
 
 
@@ -258,7 +262,7 @@ def test_parquet_rows(folder):
         "day": "2026-01-02",
         "meta": {"a": "AP8="},
     }
-    assert (done.documents, done.quarantined) == (3, 1)
+    assert (done.documents, done.quarantined) == (3, {"null_text": 1})
 
 
 # what is asked for, refused, wrong
@@ -391,45 +395,106 @@ def test_a_file_that_is_called_like_an_evaluation_set_needs_a_reviewer(folder):
     assert folder.row()["reviewer"] == "somebody"
 
 
-def test_every_bad_line_is_named_and_nothing_is_written(folder):
-    path = folder.file(
-        "a.jsonl",
-        b'{"text": "good"}\n'
-        b'{"text": "cut\n'
-        b'{"text": "1", "text": "2"}\n'
-        b'{"text": "\xff"}\n'
-        b'{"text": "\\ud83d"}\n'
-        b"[1]\n"
-        b'{"txt": "t", "b": 1}\n'
-        b'{"text": 5}\n'
-        b'{"text": "t", "license_spdx": "MIT"}\n'
-        b'{"text": "t", "fetched_at": "2026-10-09 12:00"}\n'
-        b'{"text": "t", "id": [1]}\n'
-        b'{"text": "t", "n": 1e999}\n',
-    )
+BAD = [
+    (b'{"text": "cut', "invalid_json", "the string from byte 9 on does not end"),
+    (b'{"text": "1", "text": "2"}', "duplicate_key", '"text" again in its object at byte 14'),
+    (b'{"text": "\xff"}', "invalid_utf8", "byte 0xff at byte 10: invalid start byte"),
+    (b'{"text": "\\ud83d"}', "lone_surrogate", "\\ud83d at byte 10 has no partner"),
+    (b"[1]", "not_an_object", "the line is an array"),
+    (b'{"txt": "t", "b": 1}', "missing_text", 'has no field "text"; --text-field names another; its fields: txt, b'),
+    (b'{"text": 5}', "text_not_string", "text is a number"),
+    (b'{"text": "t", "license_spdx": "MIT"}', "license_mismatch", 'license_spdx is "MIT", the ledger says "CC0-1.0"'),
+    (b'{"text": "t", "fetched_at": "2026-10-09 12:00"}', "invalid_fetched_at",
+     'fetched_at is "2026-10-09 12:00", no RFC 3339 time in UTC'),
+    (b'{"text": "t", "id": [1]}', "source_record_id_not_string", "source_record_id is an array"),
+]  # fmt: skip
+
+
+def bad_lines(folder) -> Path:
+    return folder.file("a.jsonl", b'{"text": "good"}\n' + b"".join(line + b"\n" for line, _, _ in BAD))
+
+
+def raw_bytes(folder, done) -> list[bytes]:
+    (entry,) = done.files
+    content = zstandard.ZstdDecompressor().decompressobj().decompress((folder.raw / entry.path).read_bytes())
+    return content.split(b"\n")
+
+
+def test_a_line_that_cannot_be_read_goes_in_as_it_is(folder):
+    """The build quarantines each with its place; what is no object keeps its bytes."""
+    path = bad_lines(folder)
+    done = folder.run("jsonl", path)
+    assert (done.documents, done.quarantined) == (11, {reason: 1 for _, reason, _ in BAD})
+    assert raw_bytes(folder, done)[1:6] == [line for line, _, _ in BAD[:5]]
+    assert [line for line in done.lines() if line.startswith("        ")] == [
+        f"        {path}:{number}: {reason}: {what}" for number, (_, reason, what) in enumerate(BAD[:5], 2)
+    ]
+    config = config_module.load(folder.config, stage_keys={}, default=builtin() / "configs" / "default.toml")
+    batches = raw.read(ledger.gate(config).files, config.max_line_bytes)
+    rows = [row for kind, batch in batches if kind == "quarantine" for row in batch.to_pylist()]
+    assert [(row["id"], row["line"], row["reason"]) for row in rows] == [
+        (f"mine:{k}", k + 1, reason) for k, (_, reason, _) in enumerate(BAD, 1)
+    ]
+
+
+def test_strict_names_every_bad_line_and_writes_nothing(folder):
+    path = bad_lines(folder)
     with pytest.raises(DataError) as error:
-        folder.run("jsonl", path)
-    assert [(one.where.removeprefix(f"{path}"), one.what.partition(":")[0]) for one in error.value.problems] == [
-        (":2", "invalid_json"),
-        (":3", "duplicate_key"),
-        (":4", "invalid_utf8"),
-        (":5", "lone_surrogate"),
-        (":6", "not_an_object"),
-        (":7", 'has no field "text"; --text-field names another; its fields'),
-        (":8", "text is a number"),
-        (":9", 'license_spdx is "MIT", not "CC0-1.0"'),
-        (":10", 'fetched_at is "2026-10-09 12'),
-        (":11", "id is [1], neither a string nor a whole number"),
-        (":12", "holds a number that is larger than any double"),
-        ("mine", "nothing was written"),
+        folder.run("jsonl", path, strict=True)
+    assert problems(error) == [
+        *(f"{path}:{number}: {reason}: {what}" for number, (_, reason, what) in enumerate(BAD, 2)),
+        "mine: nothing was written\n    Mend these lines, or take them out.",
     ]
     assert not folder.ledger.exists() and not (folder.raw / "mine").exists()
+
+
+def test_a_text_field_that_no_document_has(folder):
+    path = folder.file("a.jsonl", '{"body": "t", "n": 1}\n')
+    with pytest.raises(DataError) as error:
+        folder.run("jsonl", path)
+    assert problems(error)[0] == (
+        f'{path}:1: missing_text: has no field "text"; --text-field names another; its fields: body, n'
+    )
+    assert not folder.ledger.exists()
+
+
+def test_a_number_beyond_any_double_stays_as_it_is(folder):
+    line = b'{"url":"u","fetched_at":"2026-10-09T00:00:00Z","license_spdx":"CC0-1.0","text":"t","n":1e999}'
+    done = folder.run("jsonl", folder.file("a.jsonl", b'{"text": "good"}\n' + line))
+    assert (done.documents, done.quarantined) == (2, {})
+    assert raw_bytes(folder, done)[1] == line
+
+
+@pytest.mark.parametrize(
+    ("end", "is_cut"),
+    [
+        (b'{"text": "tw', True),
+        (b'{"text": "two"', True),
+        ('{"text": "zwöl'.encode()[:-2], True),
+        (b'{"text": "tw\n', False),  # the line has its end: it is bad, the file is whole
+        (b'{"text": "two"}}', False),
+        (b'{"text": "two"}', False),
+    ],
+)
+def test_a_cut_last_line_says_that_the_file_may_be_incomplete(folder, end, is_cut):
+    path = folder.file("a.jsonl", b'{"text": "one"}\n' + end)
+    told = f"    {path}: its last line is cut: the file may be incomplete"
+    assert (told in folder.run("jsonl", path).lines()) == is_cut
+
+
+def test_text_by_lines_is_cut_inside_a_character(folder):
+    path = folder.file("a.txt", "eins\nzwö".encode()[:-1])
+    assert folder.run("lines", path).lines()[2:5] == [
+        "    1 document that the build will quarantine: invalid_utf8",
+        f"        {path}:2: invalid_utf8: byte 0xc3 at byte 2: unexpected end of data",
+        f"    {path}: its last line is cut: the file may be incomplete",
+    ]
 
 
 def test_reading_stops_after_twenty_bad_lines(folder):
     path = folder.file("a.jsonl", "{\n" * 1000)
     with pytest.raises(DataError) as error:
-        folder.run("jsonl", path)
+        folder.run("jsonl", path, strict=True)
     assert len(error.value.problems) == 22
     assert problems(error)[20:] == [
         f"{path}: more than 20 lines cannot be imported; the rest was not read",
@@ -442,10 +507,10 @@ def test_a_line_longer_than_the_build_would_read(folder):
     long = json.dumps({"text": "x" * 2000})
     path = folder.file("a.jsonl", f'{long}\n{{"text": "short"}}\n{json.dumps({"text": "y" * 950})}\n')
     with pytest.raises(DataError) as error:
-        folder.run("jsonl", path)
+        folder.run("jsonl", path, strict=True)
     assert problems(error)[:2] == [
         f"{path}:1: is longer than 1000 bytes (max_line_bytes of the config)",
-        f"{path}:3: makes a raw line of 1040 bytes, more than 1000 (max_line_bytes of the config)",
+        f"{path}:3: oversize_line: makes a raw line of 1040 bytes, more than 1000 (max_line_bytes of the config)",
     ]
 
 
@@ -453,7 +518,7 @@ def test_a_text_that_is_not_utf8(folder):
     path = folder.file("a.txt", "first\nsécond".encode("latin-1"))
     with pytest.raises(DataError) as error:
         folder.run("text", path)
-    assert problems(error)[0] == f"{path}: is not UTF-8: byte 7 (0xe9), on line 2"
+    assert problems(error)[0] == f"{path}: null_text: is not UTF-8: byte 7 (0xe9), on line 2"
 
 
 def test_pages_that_cannot_be_decoded_are_left_out_and_named(folder):

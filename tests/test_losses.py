@@ -58,10 +58,17 @@ def test_stages_stand_in_one_sentence_the_greatest_loss_first(corpus: Corpus):
 
 
 def test_lines_that_could_not_be_read_are_shown_from_the_quarantine(corpus: Corpus):
-    corpus.source("s", [english(0), b"{", b"{", b""])
+    corpus.source("s", [english(0), b"}", b"}", b""])
     assert told(corpus, "stages = []\n" + SCRIPT) == [
         "lost more than a tenth of what entered: read 66.7 % (2); read some: from quarantine order by md5(id) limit 20"
     ]
+
+
+def test_a_raw_file_whose_last_line_is_cut(corpus: Corpus):
+    corpus.source("s", [english(n) for n in range(20)] + [b'{"text": "tw'])
+    outcome = corpus.run("stages = []\n" + SCRIPT)
+    (said,) = [one for one in outcome.notices if "cut last" in one]
+    assert said.startswith("1 raw file has a cut last line and may be incomplete: s/")
 
 
 # -------------------------------------------------------------------------------------------------- languages

@@ -708,7 +708,7 @@ def test_import_names_a_time_that_is_none(project, layout):
     layout.part("en", "a\n\n", [meta(0, 1, **{"warc-date": "yesterday"})])
     with pytest.raises(DataError) as error:
         project.run(layout.root)
-    assert error.value.problems[0].what == 'fetched_at is "yesterday", no RFC 3339 time with a zone'
+    assert error.value.problems[0].what == ('invalid_fetched_at: fetched_at is "yesterday", no RFC 3339 time in UTC')
 
 
 def test_one_record_in_two_languages_is_told(project, layout):
