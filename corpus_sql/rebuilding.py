@@ -65,8 +65,12 @@ class RebuildError(CorpusError):
 def make(build: Opened, scratch: Path) -> Path:
     """Make a build again below a scratch folder; return the new version folder.
 
-    Raises RebuildError where a raw file, an earlier build or the language model is not here.
+    Raises RebuildError where a raw file, an earlier build or the language model is not here, and where the folder holds
+    a link: what it leads to is no part of the build, and UDFs would be run from there.
     """
+    if links := [str(path.relative_to(build.folder)) for path in sorted(build.folder.rglob("*")) if path.is_symlink()]:
+        what = f"holds links, which a build does not have; what they lead to is not read: {few(links)}"
+        raise RebuildError(Problem(str(build.folder), what))
     project = scratch / "project"
     project.mkdir()
     shutil.copyfile(build.folder / "config.toml", project / "config.toml")

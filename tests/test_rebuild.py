@@ -217,6 +217,22 @@ def test_raw_files_that_are_not_here_or_others(whole: Corpus, tmp_path: Path):
     assert rebuilt(folder)[1] == f"{raw}: the raw files are not here: a/20260102/part-00001.jsonl.zst: not checked"
 
 
+def test_what_a_link_leads_to_is_not_run(whole: Corpus, tmp_path: Path):
+    folder = moved(whole, tmp_path, "v0")
+    elsewhere = tmp_path / "elsewhere"
+    elsewhere.mkdir()
+    (elsewhere / "evil.py").write_text(f"open({str(tmp_path / 'ran')!r}, 'w')\n")
+    udfs = folder / "_audit" / "inputs" / "project" / "udfs"
+    shutil.rmtree(udfs, ignore_errors=True)
+    udfs.parent.mkdir(parents=True, exist_ok=True)
+    udfs.symlink_to(elsewhere, target_is_directory=True)
+    with pytest.raises(rebuilding.RebuildError) as raised:  # of a folder whose sums were written anew
+        rebuilding.make(Opened(folder), tmp_path)
+    said = "holds links, which a build does not have; what they lead to is not read: _audit/inputs/project/udfs"
+    assert str(raised.value) == f"{folder}: {said}"
+    assert not (tmp_path / "ran").exists()
+
+
 def test_other_versions_are_named_before_what_differs(whole: Corpus, tmp_path: Path):
     copy = Copy(whole, tmp_path)
     here = json.loads((copy.build / "_audit" / "build.json").read_text())["tools"]["numpy"]
