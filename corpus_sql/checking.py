@@ -17,6 +17,7 @@ from corpus_sql.engine_duckdb import LEAST_MEMORY, DuckDB
 from corpus_sql.errors import CorpusError, ModelError, Problem
 from corpus_sql.functions import StreamUdf
 from corpus_sql.project import Project, open_project
+from corpus_sql.validation import counted
 
 
 @dataclass
@@ -45,9 +46,9 @@ class Found:
         for name, layer in self.models:
             if layer != "built-in":
                 yield f"{name}: {layer}"
-        files = sum(n for _, n, _ in self.sources)
+        files = counted(sum(n for _, n, _ in self.sources), "raw file")
         size = sum(size for *_, size in self.sources)
-        yield f"{len(self.sources)} sources with {files} raw files, {size:,} bytes: all may be trained on"
+        yield f"{counted(len(self.sources), 'source')} with {files}, {size:,} bytes: all may be trained on"
         yield f"{len(self.models)} models, {len(self.udfs)} UDFs: all compile"
 
     def as_dict(self) -> dict[str, Any]:

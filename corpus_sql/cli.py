@@ -184,7 +184,9 @@ def model_get(
         ),
     ] = None,
 ) -> None:
-    """Put the language model where every project finds it, after a look at its SHA-256.
+    """Put the language model where every project finds it.
+
+    Its SHA-256 is checked first.
 
     Example: corpus-sql model get
     """

@@ -10,6 +10,7 @@ from corpus_sql.findings import Say, Unchecked
 from corpus_sql.opened import Opened
 from corpus_sql.protected import set_names
 from corpus_sql.tokens import tokens
+from corpus_sql.validation import counted
 from corpus_sql.verify_sources import over_sample
 
 CHARS = 20_000_000  # code points that are tokenised again in plain Python; about a minute
@@ -66,7 +67,7 @@ def contamination(build: Opened, say: Say) -> str:
                 "documents that share an n-gram with a protected item after the scrub: "
                 f"{len(made):,}: {'; '.join(made[:3])}"
             )
-    return f"{n_items:,} items; {covered}"
+    return f"{counted(n_items, 'item')}; {covered}"
 
 
 def protected_files(build: Opened) -> list[Path]:

@@ -25,7 +25,7 @@ from corpus_sql.findings import Say
 from corpus_sql.opened import Opened
 from corpus_sql.project import builtin
 from corpus_sql.resources import sha256_file
-from corpus_sql.validation import cut, findings, shown
+from corpus_sql.validation import counted, cut, findings, shown
 
 SUMS = "_audit/SHA256SUMS"
 _SUM_LINE = re.compile(rb"([0-9a-f]{64})  ([^\n]+)")
@@ -125,7 +125,7 @@ def manifest(build: Opened, say: Say) -> str:
         say.error(f"n_docs is {stated['n_docs']:,}, but the shards' rows add up to {sum(rows):,}")
     if not stated["n_docs"]:
         say.notice("nothing was kept: the build holds no document")
-    return f"{stated['n_docs']:,} documents, {stated['n_shards']:,} shards"
+    return f"{counted(stated['n_docs'], 'document')}, {counted(stated['n_shards'], 'shard')}"
 
 
 def config(build: Opened, say: Say) -> str:
@@ -248,7 +248,7 @@ def shard_files(build: Opened, say: Say) -> str:
             say.error(f"{name} is to have {per_shard:,} rows (shard_rows), the manifest says {shard['rows']:,}")
         for group in range(file.metadata.num_row_groups):
             _row_group(file.metadata.row_group(group), f"{name}, row group {group}", say)
-    return f"{len(stated):,} shards, {len(shape):,} columns"
+    return f"{counted(len(stated), 'shard')}, {len(shape):,} columns"
 
 
 def _row_group(one: pq.RowGroupMetaData, where: str, say: Say) -> None:

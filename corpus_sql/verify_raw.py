@@ -21,6 +21,7 @@ from corpus_sql.opened import Opened
 from corpus_sql.raw_fields import Document, nfc
 from corpus_sql.report_queries import query
 from corpus_sql.resources import sha256_file
+from corpus_sql.validation import counted
 
 _CHUNK = 1 << 20
 _HEAD = 64 << 10  # bytes of a quarantined line that are kept
@@ -67,7 +68,7 @@ def raw(build: Opened, say: Say) -> str:
         count += found["found"]
     if gone:
         say.notice(f"superseded files that are not in raw any more, their documents were not checked: {gone:,}")
-    return f"{count:,} lines in {len(files) - gone:,} files"
+    return f"{counted(count, 'line')} in {counted(len(files) - gone, 'file')}"
 
 
 def _superseded(build: Opened) -> set[str]:

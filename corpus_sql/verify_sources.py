@@ -47,7 +47,7 @@ def sources(build: Opened, say: Say) -> str:
             say.notice(f"{file}: the ledger does not name it any more")
         elif source and (listed.sha256, listed.bytes) != (sha256, size):
             say.error(f"{file}: read with SHA-256 {sha256}, the ledger lists {listed.sha256}")
-    return f"{len({source_id for source_id, _, _ in found}):,} sources"
+    return counted(len({source_id for source_id, _, _ in found}), "source")
 
 
 def ledger_rows(build: Opened, say: Say) -> str:

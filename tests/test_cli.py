@@ -308,11 +308,16 @@ def test_asking_leaves_a_build_as_it_is(made: Corpus, command):
 # ------------------------------------------------------------------------------------------------------- check and run
 
 
+def test_the_list_of_model_commands_cuts_no_sentence(command):
+    out = command("model", "--help")[1]
+    assert "  get  Put the language model where every project finds it.\n" in out
+
+
 def test_check_counts_what_a_build_is_made_of(made: Corpus, command):
     code, out, err = command("check", made.config)
     size = made.rows["books"]["files"][0]["bytes"]
     assert (code, err) == (0, "")
-    assert f"1 sources with 1 raw files, {size:,} bytes: all may be trained on" in out.splitlines()
+    assert f"1 source with 1 raw file, {size:,} bytes: all may be trained on" in out.splitlines()
 
 
 def test_check_finds_everything_at_once(corpus: Corpus, command):

@@ -76,7 +76,7 @@ def test_a_sound_build_has_no_error_and_says_what_was_not_checked(by_texts):
         '      content_hash looks at texts alone; [split] method = "group_hash" keeps relatives together.',
         "ok           sources   shares         train 3, val 4 texts",
         "ok           sources   duplicates     exact and near",
-        "ok           sources   contamination  1 items; all 7 documents",
+        "ok           sources   contamination  1 item; all 7 documents",
         "ok           sources   personal data  key, email, card, ip, phone; all 7 documents",
         "not checked  files     rebuild        measures, pairs, card and most of build.json are not computed again; "
         "--rebuild does that",
@@ -105,7 +105,7 @@ def test_a_build_that_was_moved_away_from_raw_and_ledger_says_so_and_passes(spoi
     found = verifying.verify(moved)
     assert found.errors == []
     says = {one.name: one.says for one in found.checks}
-    assert says["contamination"] == "1 items; all 7 documents", "looked for with the items that the build keeps"
+    assert says["contamination"] == "1 item; all 7 documents", "looked for with the items that the build keeps"
     assert [(one.name, one.says) for one in found.checks if one.outcome == "not checked"] == [
         ("sources", f"the ledger is not here: it would be {tmp_path / 'far' / 'LEDGER.jsonl'}: not checked"),
         ("raw", f"raw is not here: it would be {tmp_path / 'far' / 'raw'}: not checked"),
@@ -124,7 +124,7 @@ def test_stages_that_did_not_run_and_texts_that_were_not_kept_are_not_missed(cor
         "0 errors, 3 notices; not checked: sources contamination, sources personal data, files rebuild, training reads"
     )
     assert {one.name: one.says for one in found.checks if one.layer == "sources"} == {
-        "sources": "1 sources",
+        "sources": "1 source",
         "ledger": "1 row, 0 inputs",
         "raw": "5 lines in 2 files",
         "splits": "3 documents, content_hash",
@@ -149,7 +149,7 @@ def test_lines_that_standard_json_does_not_read_are_sound(corpus):
     corpus.run("stages = []")
     found = verifying.verify(corpus.version)
     assert found.errors == []
-    assert [one.says for one in found.checks if one.name == "raw"] == ["4 lines in 1 files"]
+    assert [one.says for one in found.checks if one.name == "raw"] == ["4 lines in 1 file"]
     assert Opened(corpus.version).one("select count(*) from documents where verdict = 'keep'") == 4
 
 
