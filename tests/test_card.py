@@ -92,9 +92,10 @@ def test_sizes_are_the_hubs(n, size):
 
 
 def test_datasets_loads_the_folder_and_the_cards_line_filters_a_split(built, tmp_path, monkeypatch):
-    monkeypatch.setenv("HF_DATASETS_OFFLINE", "1")
-    monkeypatch.setenv("HF_HUB_OFFLINE", "1")
     datasets = pytest.importorskip("datasets", reason="datasets is not installed: the card was not loaded")
+    # not by the environment: both read it once, when imported, and every later test of this process would be offline
+    monkeypatch.setattr("datasets.config.HF_HUB_OFFLINE", True)
+    monkeypatch.setattr("huggingface_hub.constants.HF_HUB_OFFLINE", True)
     with open_build(built.version) as connection:
         wanted = dict(connection.execute("select split, count(*) from shards group by split").fetchall())
     assert wanted["train"] and wanted["val"]

@@ -4,7 +4,7 @@ import hashlib
 
 import pytest
 from loopback import hub, serving
-from test_fetch import ONE, TWO, Folder, _at, jsonl, problems
+from test_fetch import ONE, TWO, Folder, hub_is_at, jsonl, problems
 from typer.testing import CliRunner
 
 from corpus_sql.cli import app
@@ -135,8 +135,7 @@ def test_a_signature_is_not_said(folder, server):
 
 @pytest.fixture
 def hub_folder(tmp_path, server, monkeypatch):
-    huggingface_hub = pytest.importorskip("huggingface_hub")
-    monkeypatch.setattr(huggingface_hub.HfApi, "__init__", _at(server.url, huggingface_hub.HfApi.__init__))
+    hub_is_at(server.url, monkeypatch)
     folder = Folder(tmp_path)
     hub(server, "owner/name", {ONE: {"a.jsonl": OLD, "b.jsonl": OLD}}, {"main": ONE})
     folder.write({"s": {"url": "hf://datasets/owner/name@main/*.jsonl", "format": "jsonl"}})

@@ -645,17 +645,20 @@ ONE, TWO = "1" * 40, "2" * 40
 
 @pytest.fixture
 def hub_folder(folder, server, monkeypatch):
-    import huggingface_hub
-
-    monkeypatch.setattr(huggingface_hub.HfApi, "__init__", _at(server.url, huggingface_hub.HfApi.__init__))
+    hub_is_at(server.url, monkeypatch)
     return folder
 
 
-def _at(endpoint, original):
+def hub_is_at(endpoint: str, monkeypatch) -> None:
+    """Let the hub's client ask a server of the test's, also where the environment says that it shall ask nobody."""
+    huggingface_hub = pytest.importorskip("huggingface_hub")
+    original = huggingface_hub.HfApi.__init__
+
     def init(self, **more):
         original(self, **{"endpoint": endpoint, "token": "hub-token", **more})
 
-    return init
+    monkeypatch.setattr(huggingface_hub.HfApi, "__init__", init)
+    monkeypatch.setattr("huggingface_hub.constants.HF_HUB_OFFLINE", False)
 
 
 def test_a_moving_name_is_pinned_at_the_first_fetch(hub_folder, server):
