@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 from corpus_sql.config import Config
 from corpus_sql.engine_duckdb import DuckDB
 from corpus_sql.model import quoted
+from corpus_sql.pii_shown import without_pii
 from corpus_sql.project import BUILT_IN
 from corpus_sql.validation import counted
 
@@ -17,11 +18,27 @@ if TYPE_CHECKING:
 NOTHING = "nothing was kept"
 FIRST = 5  # stages, sources or items that a notice names
 TENTH = 0.1  # of what entered: who loses more is named
-FEW = 10  # documents of a language, or that one item dropped, below which nothing is said of them
+FEW = 10  # documents of a language, or that one item or n-gram dropped, below which nothing is said of them
+LINE = 100  # code points of an n-gram that a notice quotes: a line of a terminal
 # documents in which a quality rule or a kind of personal data should have matched something
 MANY = 1000
 # that these find nothing is what one hopes for, or what the config asks for: nothing to tell
 _SILENT = ("lang", "exact_dedup", "near_dedup", "expansion", "pii", "ppl")
+
+_FIRST_NGRAMS = """
+    select
+        hits[1].ngram as ngram,
+        count(*) as n,
+        min(hits[1].item),
+        arg_min(hits[1].item_start_char, hits[1].item),
+        count(*) filter (where len(list_filter(hits, lambda h: h.n_shared > 1 or h.ngram <> hits[1].ngram)) = 0)
+    from decontaminate.scanned
+    where
+        hits is not null
+        and id in (select id from outputs.decisions where stage = 'decontaminate' and reason = 'contaminated')
+    group by ngram
+    order by n desc, ngram
+"""
 
 
 def losses(engine: DuckDB, config: Config, steps: list[Step]) -> list[str]:
@@ -39,6 +56,7 @@ def losses(engine: DuckDB, config: Config, steps: list[Step]) -> list[str]:
         *_unseen_pii(engine, config, steps),
         *_perplexity(engine, steps),
         *_items(engine),
+        *_ngrams(engine, config),
     ]
     return [*found, *_nothing(stages)]
 
@@ -167,6 +185,35 @@ def _items(engine: DuckDB) -> Iterator[str]:
             f"one protected item dropped many of {counted(int(rows[0][2]), 'contaminated document')}: {said}; "
             f"read some: from decisions where witness = {quoted(many[0][0])} limit 20"
         )
+
+
+def _ngrams(engine: DuckDB, config: Config) -> Iterator[str]:
+    """N-grams that many documents share first: a common phrase, say, or an item copied as a whole."""
+    if "decontaminate" not in config.stages:
+        return
+    rows = engine.values(_FIRST_NGRAMS)
+    dropped = sum(n for _, n, *_ in rows)
+    many = [row for row in rows if row[1] >= FEW and row[1] > TENTH * dropped]
+    if many:
+        where = f"item = {quoted(many[0][2])} and item_start_char = {many[0][3]}"
+        said = [_shared(*row, of=dropped, text=config.values["keep_rejected_text"]) for row in many[:FIRST]]
+        yield "; ".join(said) + f"; read some: from contamination where {where} limit 20"
+
+
+def _shared(ngram: str, n: int, item: str, start: int, alone: int, *, of: int, text: bool) -> str:
+    """Say of an n-gram in how many documents it is the first that they share, and in how many the only one."""
+    called = f"the {ngram.count(' ') + 1}-gram " + (_line(ngram) if text else f"of {item} from character {start:,} on")
+    if alone == n:
+        return f"{called} alone dropped {n:,} of {counted(of, 'contaminated document')}"
+    rest = f", the only one in {alone:,}" if alone else ""
+    return f"{called} is the first shared one in {n:,} of {counted(of, 'contaminated document')}{rest}"
+
+
+def _line(text: str) -> str:
+    """Quote the beginning of a text without personal data."""
+    whole = without_pii(text[: 4 * LINE], cut=len(text) > 4 * LINE)
+    more = len(whole) > LINE or len(text) > 4 * LINE
+    return f'"{whole[: LINE - 1] if more else whole}{"…" if more else ""}"'
 
 
 def _nothing(stages: list[tuple[str, int, int]]) -> Iterator[str]:

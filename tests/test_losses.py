@@ -163,13 +163,77 @@ def test_some_kind_of_personal_data_in_few_documents_is_enough(corpus: Corpus):
 # ------------------------------------------------------------------------------------------- one item, many losses
 
 
+SAME = "Which of the following four sentences about the text above is the true one"  # 14 tokens: two n-grams
+
+
 def test_one_protected_item_that_dropped_many(corpus: Corpus):
     corpus.source("s", [english(n) + " " + KEPT for n in range(10)] + [english(n) for n in range(10, 120)])
     config = 'stages = ["decontaminate"]\n' + SCRIPT + protect(corpus, KEPT)
     assert told(corpus, config) == [
         "one protected item dropped many of 10 contaminated documents: items:item-0 10; "
-        "read some: from decisions where witness = 'items:item-0' limit 20"
+        "read some: from decisions where witness = 'items:item-0' limit 20",
+        'the 13-gram "which seven of the nine boats came back to the harbour before the" is the first shared one in '
+        "10 of 10 contaminated documents; "
+        "read some: from contamination where item = 'items:item-0' and item_start_char = 0 limit 20",
     ]
+
+
+def ngram_notices(corpus: Corpus, texts: list[str], items: list[str], more: str = "") -> list[str]:
+    """What is told of n-grams, of texts that are contaminated and a hundred that are not."""
+    corpus.source("s", texts + [english(n) for n in range(100)])
+    notices = told(corpus, f'{more}stages = ["decontaminate"]\n' + SCRIPT + protect(corpus, *items))
+    return [one for one in notices if "-gram" in one]
+
+
+def test_one_ngram_of_several_items_that_dropped_many(corpus: Corpus):
+    """Each item asks its own question after the same words; documents have those words alone, or an item's."""
+    phrase = SAME.rpartition(" ")[0]
+    items = [f"{word * 9} {SAME} {word} {word} {word}" for word in ("Anna ", "Bert ", "Cleo ", "Dora ")]
+    texts = [f"{n} {phrase} {n}" for n in range(12)] + [f"{n} {items[n % 4]}" for n in range(28)]
+    assert ngram_notices(corpus, texts, items) == [
+        'the 13-gram "which of the following four sentences about the text above is the true" alone dropped 12 of 40 '
+        "contaminated documents; read some: from contamination where item = 'items:item-0' and item_start_char = 46 "
+        "limit 20"
+    ]
+
+
+def test_an_ngram_that_some_documents_share_more_after(corpus: Corpus):
+    texts = [f"{n} {SAME.rpartition(' ')[0]} {n}" for n in range(4)] + [f"{n} {SAME} {n}" for n in range(8)]
+    (said,) = ngram_notices(corpus, texts, [SAME])
+    assert said.partition(";")[0].endswith(
+        "is the first shared one in 12 of 12 contaminated documents, the only one in 4"
+    )
+
+
+@pytest.mark.parametrize(("n", "others", "told_of"), [(9, 0, 0), (10, 0, 1), (10, 90, 0), (10, 89, 1)])
+def test_an_ngram_of_fewer_than_ten_or_of_at_most_a_tenth_is_not_told(
+    corpus: Corpus, n: int, others: int, told_of: int
+):
+    items = [" ".join(f"{word}{k}" for word in KEPT.split()[:13]) for k in range(others)]
+    texts = [f"{k} {SAME}" for k in range(n)] + [f"{k} {item}" for k, item in enumerate(items)]
+    assert len(ngram_notices(corpus, texts, [SAME, *items])) == told_of
+
+
+@pytest.mark.parametrize(
+    ("item", "quoted"),
+    [
+        ("call me on +1 212 555 0142 or come to the old harbour", '"call me on <PHONE> or come to the old harbour"'),
+        ("请问这座石桥最后一次整修在哪", '"请 问 这 座 石 桥 最 后 一 次 整 修 在"'),
+        ("a" * 90 + " or come to the old harbour now", '"' + "a" * 90 + ' or come …"'),
+        ("or come to the old harbour now " + "b" * 9000, '"or come to the old harbour now ' + "b" * 68 + '…"'),
+    ],
+    ids=["personal data", "Chinese", "longer than a line", "much longer than a line"],
+)
+def test_an_ngram_is_quoted_in_one_line_without_personal_data(corpus: Corpus, item: str, quoted: str):
+    (said,) = ngram_notices(corpus, [f"{n} {item} {n}" for n in range(10)], [item])
+    assert quoted in said
+
+
+def test_an_ngram_is_named_by_its_place_where_no_text_of_what_is_dropped_is_kept(corpus: Corpus):
+    texts = [f"{n} {KEPT}" for n in range(10)]
+    (said,) = ngram_notices(corpus, texts, [KEPT], "keep_rejected_text = false\n")
+    assert said.startswith("the 13-gram of items:item-0 from character 0 on is the first shared one in 10 of 10 ")
+    assert "boats" not in (corpus.version / "_audit" / "build.json").read_text()
 
 
 # ------------------------------------------------------------------------------------------------ nothing was kept
