@@ -15,6 +15,7 @@ from collections.abc import Callable, Iterable
 import duckdb
 
 from corpus_sql.diff_causes import Cause, Facts
+from corpus_sql.model import identifier
 from corpus_sql.report_queries import query
 
 _MOST_ROUNDS = 100  # a chain is no longer than the stages are many, unless a build is damaged
@@ -293,8 +294,9 @@ class Tracer:
                         self.run(
                             f"""
                             insert into others
-                            select distinct hits.q, '{metric}', cast(measured."{column}" as double)
-                            from hits join {other}_measures."{name}" as measured on measured.id = hits.id_other
+                            select distinct hits.q, '{metric}', cast(measured.{identifier(column)} as double)
+                            from hits
+                            join {identifier(f"{other}_measures", name)} as measured on measured.id = hits.id_other
                             where hits.stage = '{stage}' and hits.side = '{side}' and hits.hit.metric = '{metric}'
                             """
                         )
@@ -320,7 +322,9 @@ class Tracer:
                 shared = [one for one in columns["before"] if one in columns["after"]]
                 if not shared:
                     continue
-                unlike = " or ".join(f'first."{one}" is distinct from second."{one}"' for one in shared)
+                unlike = " or ".join(
+                    f"{identifier('first', one)} is distinct from {identifier('second', one)}" for one in shared
+                )
                 self.run(
                     f"""
                     insert into moved
@@ -332,8 +336,8 @@ class Tracer:
                             case side when 'a' then id_other else id end as id_b
                         from hits where stage = '{stage}'
                     ) as both_ids
-                    join before_measures."{name}" as first on first.id = both_ids.id_a
-                    join after_measures."{name}" as second on second.id = both_ids.id_b
+                    join {identifier("before_measures", name)} as first on first.id = both_ids.id_a
+                    join {identifier("after_measures", name)} as second on second.id = both_ids.id_b
                     where {unlike}
                     """
                 )

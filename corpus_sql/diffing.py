@@ -22,7 +22,7 @@ from corpus_sql.diff_matching import match
 from corpus_sql.diff_tracing import Tracer
 from corpus_sql.errors import ConfigError
 from corpus_sql.files import reports, write
-from corpus_sql.model import quoted
+from corpus_sql.model import identifier, quoted
 from corpus_sql.report_queries import query
 
 CHANGES = ("added", "removed", "verdict", "reason", "text", "split", "cluster")
@@ -143,7 +143,7 @@ def _open(connection: duckdb.DuckDBPyConnection, facts: Facts, a: Path, b: Path)
         for name in _TABLES:
             run(f"create view {schema}.{name} as from read_parquet({quoted(folder / '_audit' / f'{name}.parquet')})")
         for path in sorted((folder / "_audit" / "measures").glob("*.parquet")):
-            run(f'create view {schema}_measures."{path.stem}" as from read_parquet({quoted(path)})')
+            run(f"create view {identifier(f'{schema}_measures', path.stem)} as from read_parquet({quoted(path)})")
         run(
             f"create view {schema}.shards as select * exclude (text) from "
             f"read_parquet({quoted(folder / 'shard-*.parquet')})"

@@ -33,7 +33,7 @@ from corpus_sql.engine_udfs import adapted, shape
 from corpus_sql.errors import CorpusError, DataError, ModelError, Problem
 from corpus_sql.finite import HITS, METRICS, columns_sql
 from corpus_sql.functions import StreamUdf, Udf
-from corpus_sql.model import quoted
+from corpus_sql.model import identifier, quoted
 
 LEAST_MEMORY = 512 << 20  # below this an ordered write fails to pin its blocks
 _STORED = "work.main.stored"
@@ -156,7 +156,7 @@ class DuckDB:
         whole = {_table(name, fingerprint) for name, fingerprint, _ in turns}
         lying = self._run("select schema_name, table_name from duckdb_tables() where database_name = 'work'")
         for schema, table in lying:
-            if (half := f'work."{schema}"."{table}"') not in whole | {'work."main"."stored"'}:
+            if (half := identifier("work", schema, table)) not in whole | {identifier("work", "main", "stored")}:
                 self._run(f"drop table {half}")
         others = [(turn, name, fingerprint) for name, fingerprint, turn in turns if (name, fingerprint) not in keep]
         for turn in sorted({turn for turn, *_ in others}):
@@ -216,7 +216,7 @@ class DuckDB:
         rows = dict.fromkeys(schemas, 0)
         for name, schema in schemas.items():
             self._register("batch_in", schema.empty_table())
-            self._run(f'create schema if not exists work."{name.split(".")[0]}"')
+            self._run(f"create schema if not exists {identifier('work', name.split('.')[0])}")
             self._run(f"create or replace table {_table(name, _ASIDE)} as select * from batch_in")
         fingerprint = made_from["fingerprint"]
         try:
@@ -228,7 +228,7 @@ class DuckDB:
             with self._transaction():
                 for name in schemas:
                     self._forget(name, fingerprint)
-                    self._run(f'alter table {_table(name, _ASIDE)} rename to "{_stem(name, fingerprint)}"')
+                    self._run(f"alter table {_table(name, _ASIDE)} rename to {identifier(_stem(name, fingerprint))}")
                     self._remember(name, made_from, rows[name])
         finally:
             with suppress(duckdb.Error, CorpusError):  # after a full disk nothing can be dropped; `shrink` does
@@ -265,10 +265,10 @@ class DuckDB:
         self._check(name, [column for column, _ in selected], self._guard(lambda: self.connection.sql(sql)).columns)
         text = typed(sql, selected)
         if number:
-            place = _name(columns[-1][0])
-            text = f"select *, row_number() over (order by {_name(number)}) - 1 as {place} from ({text}) as rows"
+            place = identifier(columns[-1][0])
+            text = f"select *, row_number() over (order by {identifier(number)}) - 1 as {place} from ({text}) as rows"
         fingerprint = made_from["fingerprint"]
-        self._run(f'create schema if not exists work."{name.split(".")[0]}"')
+        self._run(f"create schema if not exists {identifier('work', name.split('.')[0])}")
         self._nulled.clear()
         with self._transaction():
             self._forget(name, fingerprint)
@@ -304,12 +304,28 @@ class DuckDB:
         nothing = f"select * from ({sql}) as nothing limit 0"
         return self._guard(lambda: self.connection.cursor().sql(nothing).to_arrow_table()).schema
 
+    def leaving(self, sql: str, columns: tuple[tuple[str, str], ...]) -> str:
+        """Return a query for rows that leave for a file: declared columns and types, null for NaN and infinity."""
+        text = typed(sql, columns)
+        clean = columns_sql(self._guard(lambda: self.connection.sql(text)), None)
+        return _replaced(clean, f"({text}) as leaving") if clean else text
+
+    def odd_leaving(self, sql: str, columns: tuple[tuple[str, str], ...], *, calls: bool) -> dict[str, int]:
+        """Return column or UDF -> rows of a query in which `leaving` puts null. calls: it calls UDFs."""
+        text = typed(sql, columns)
+        clean = columns_sql(self._guard(lambda: self.connection.sql(text)), None)
+        self._nulled.clear()
+        bad = self._odd(clean, f"({text}) as leaving", whole=calls)
+        found = dict(self._nulled) | bad
+        self._nulled.clear()
+        return found
+
     def export(self, sql: str, columns: tuple[tuple[str, str], ...], order: str, path: Path) -> None:
-        """Write a query's rows to one Parquet file, in the order given, with the declared columns and types.
+        """Write a query's rows to one Parquet file, in the order given, as they are `leaving`.
 
         Every column may hold null: by its statistics the optimiser would call those `required` that hold none.
         """
-        text = f"{typed(sql, columns)} order by {order}"
+        text = f"{self.leaving(sql, columns)} order by {order}"
         copy = f"copy ({text}) to {quoted(path)} (format parquet, compression zstd)"
         self.connection.execute("set disabled_optimizers = 'statistics_propagation'")
         try:
@@ -347,7 +363,7 @@ class DuckDB:
         return engine_errors.Transaction(self.connection, self._told)
 
     def _show(self, name: str, fingerprint: str) -> None:
-        self._run(f'create schema if not exists memory."{name.split(".")[0]}"')
+        self._run(f"create schema if not exists {identifier('memory', name.split('.')[0])}")
         self._run(f"create or replace view memory.{name} as from {_table(name, fingerprint)}")
         self._shown[name] = fingerprint
 
@@ -374,22 +390,27 @@ class DuckDB:
         rows = self._guard(lambda: self.connection.sql(f"from {table}"))
         stage = name.startswith("stages.")
         clean = columns_sql(rows, HITS if stage else None)
-        if not clean:
-            return found
-        counts = ", ".join(
-            f"count(*) filter (where {_name(column)} is distinct from {sql})" for column, sql in clean.items()
-        )
-        bad = dict(zip(clean, self._run(f"select {counts} from {table}")[0], strict=True))
-        if not any(bad.values()):
+        bad = self._odd(clean, table)
+        if not bad:
             return found
         if stage:
             bad = dict(self._run(f"select metric, count(*) from ({METRICS.format(table)}) group by metric"))
-        replaced = ", ".join(f"{sql} as {_name(column)}" for column, sql in clean.items())
         half = _table(name, "half")
-        self._run(f"create table {half} as select * replace ({replaced}) from {table}")
+        self._run(f"create table {half} as {_replaced(clean, table)}")
         self._run(f"drop table {table}")
         self._run(f"alter table {half} rename to {table.rpartition('.')[2]}")
-        return found | {column: n for column, n in bad.items() if n}
+        return found | bad
+
+    def _odd(self, clean: dict[str, str], table: str, *, whole: bool = False) -> dict[str, int]:
+        """Return column -> rows that hold NaN or infinity. whole: every column is computed, for the UDFs in them."""
+        counts = [
+            f"count(*) filter (where {identifier(column)} is distinct from {sql})" for column, sql in clean.items()
+        ]
+        all_columns = ["count(columns(*))"] if whole else []
+        if not counts + all_columns:
+            return {}
+        values = self._run(f"select {', '.join(counts + all_columns)} from {table}")[0]
+        return {column: n for column, n in zip(clean, values, strict=False) if n}
 
     def _check(self, name: str, declared: list[str], got: list[str]) -> None:
         if list(declared) != list(got):
@@ -432,14 +453,15 @@ def _stem(name: str, fingerprint: str) -> str:
 
 def _table(name: str, fingerprint: str) -> str:
     """Return the name of the table that holds a relation as it was made from one thing."""
-    return f'work."{name.split(".")[0]}"."{_stem(name, fingerprint)}"'
+    return identifier("work", name.split(".")[0], _stem(name, fingerprint))
 
 
 def typed(sql: str, columns: tuple[tuple[str, str], ...]) -> str:
     """Return a query for the columns of another, each cast to its declared type."""
-    casts = ", ".join(f"cast({_name(column)} as {kind}) as {_name(column)}" for column, kind in columns)
+    casts = ", ".join(f"cast({identifier(column)} as {kind}) as {identifier(column)}" for column, kind in columns)
     return f"select {casts} from (\n{sql}\n) as model"
 
 
-def _name(column: str) -> str:
-    return '"' + column.replace('"', '""') + '"'
+def _replaced(clean: dict[str, str], table: str) -> str:
+    columns = ", ".join(f"{sql} as {identifier(column)}" for column, sql in clean.items())
+    return f"select * replace ({columns}) from {table}"

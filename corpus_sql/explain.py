@@ -16,7 +16,7 @@ import duckdb
 
 from corpus_sql import build_format, builds, damaged
 from corpus_sql.errors import AuditError, ConfigError, Problem
-from corpus_sql.model import quoted
+from corpus_sql.model import identifier, quoted
 from corpus_sql.project import Project
 from corpus_sql.validation import nearest
 
@@ -52,7 +52,7 @@ def open_build(folder: Path, memory: int | None = None) -> duckdb.DuckDBPyConnec
     _ledger(connection, folder / "_audit" / "ledger.jsonl")
     run("create schema measures")
     for path in sorted((folder / "_audit" / "measures").glob("*.parquet")):
-        _view(connection, f'measures."{path.stem}"', path)
+        _view(connection, identifier("measures", path.stem), path)
     _view(connection, "shards", folder / "shard-*.parquet")
     run("create table manifest_counts (key varchar, n bigint)")
     for key, n in counts:

@@ -13,7 +13,7 @@ import duckdb
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from corpus_sql.model import quoted
+from corpus_sql.model import identifier, quoted
 
 # the hits of a stage that hold no finite value; the macro `reject` makes one for a rule that could not judge
 HITS = "list_filter(hits, lambda h: coalesce(isfinite(h.value), true))"
@@ -55,7 +55,7 @@ def columns_sql(rows: duckdb.DuckDBPyRelation, hits: str | None) -> dict[str, st
     """Return column -> SQL of its finite value, for those that can hold another. hits: stands for the column hits."""
     found = {}
     for column, kind in zip(rows.columns, rows.types, strict=True):
-        value = hits if hits and column == "hits" else '"' + column.replace('"', '""') + '"'
+        value = hits if hits and column == "hits" else identifier(column)
         if sql := finite_sql(value, kind):
             found[column] = sql
     return found
@@ -69,9 +69,7 @@ def finite_sql(value: str, kind: duckdb.sqltypes.DuckDBPyType, depth: int = 0) -
         inner = finite_sql(f"x{depth}", dict(kind.children)["child"], depth + 1)
         return inner and f"cast(list_transform({value}, lambda x{depth}: {inner}) as {kind})"
     if kind.id == "map":
-        inner = finite_sql(f"x{depth}", dict(kind.children)["value"], depth + 1)
-        values = f"list_transform(map_values({value}), lambda x{depth}: {inner})"
-        return inner and f"cast(map(map_keys({value}), {values}) as {kind})"
+        return _finite_map(value, kind, depth)
     if kind.id == "struct":
         parts = {name: (f"struct_extract({value}, {quoted(name)})", child) for name, child in kind.children}
         inside = {name: finite_sql(part, child, depth) for name, (part, child) in parts.items()}
@@ -80,3 +78,18 @@ def finite_sql(value: str, kind: duckdb.sqltypes.DuckDBPyType, depth: int = 0) -
         fields = ", ".join(f"{quoted(name)}: {inside[name] or parts[name][0]}" for name in parts)
         return f"case when {value} is not null then {{{fields}}} end"
     return None
+
+
+def _finite_map(value: str, kind: duckdb.sqltypes.DuckDBPyType, depth: int) -> str | None:
+    """A key cannot be null: where it holds NaN or infinity, the entry goes."""
+    entry, parts = f"x{depth}", dict(kind.children)
+    key = finite_sql(f"{entry}.key", parts["key"], depth + 1)
+    inner = finite_sql(f"{entry}.value", parts["value"], depth + 1)
+    if not key and not inner:
+        return None
+    entries = f"map_entries({value})"
+    if key:
+        entries = f"list_filter({entries}, lambda {entry}: {entry}.key is not distinct from {key})"
+    fields = f"{{'key': {entry}.key, 'value': {inner or f'{entry}.value'}}}"
+    pairs = f"list_transform({entries}, lambda {entry}: {fields})"
+    return f"case when {value} is not null then cast(map_from_entries({pairs}) as {kind}) end"

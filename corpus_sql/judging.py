@@ -12,6 +12,7 @@ import duckdb
 
 from corpus_sql import damaged
 from corpus_sql.explain import open_build
+from corpus_sql.model import identifier, quoted
 
 _RULE = re.compile(
     r"case when (.+?) then \{'verdict': '\w+', 'reason': '(\w+)', 'metric': (cast\(null as varchar\)|'\w+'),"
@@ -48,9 +49,8 @@ def add_relations(connection: duckdb.DuckDBPyConnection) -> None:
     run("create view read.documents as select id, source_id, k, url, n_chars from main.documents")
     run("create schema stages")
     for (stage,) in run("select distinct stage from decisions where seq > 0 order by all").fetchall():
-        name = stage.replace('"', '""')
-        literal = stage.replace("'", "''")
-        run(f"create view stages.\"{name}\" as select id, verdict, hits from main.decisions where stage = '{literal}'")
+        of_stage = f"select id, verdict, hits from main.decisions where stage = {quoted(stage)}"
+        run(f"create view {identifier('stages', stage)} as {of_stage}")
 
 
 def compiled_sql(folder: Path, kind: str, name: str) -> str:

@@ -118,3 +118,8 @@ def parse(relative: str, path: Path, layer: str) -> Model:
 def quoted(value: object) -> str:
     """Return a value as a literal of SQL text."""
     return "'" + str(value).replace("'", "''") + "'"
+
+
+def identifier(*parts: str) -> str:
+    """Return a name as SQL text names a column, or of several parts a relation, whatever characters are in it."""
+    return ".".join('"' + part.replace('"', '""') + '"' for part in parts)

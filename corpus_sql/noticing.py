@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 from corpus_sql.config import Config
 from corpus_sql.engine_duckdb import DuckDB
 from corpus_sql.losses import losses
+from corpus_sql.parts import leaves
 from corpus_sql.pii_shown import without_pii
 from corpus_sql.raw_fields import Fault
 from corpus_sql.to_quarantine import stops_short
@@ -24,7 +25,7 @@ def notices(engine: DuckDB, config: Config, steps: list[Step]) -> list[str]:
     """Return the notices of a build, a sentence each; the same for any thread count."""
     names = {step.name for step in steps}
     return [
-        *_not_finite(engine),
+        *_not_finite(engine, steps),
         *_cut(engine),
         *_without_survivor(engine),
         *_dangling(engine),
@@ -67,11 +68,22 @@ def _cross_split(engine: DuckDB, steps: list[Step]) -> tuple[int, int, int] | No
     return engine.values(by_name["outputs.cross_split"].compiled.sql)[0]
 
 
-def _not_finite(engine: DuckDB) -> list[str]:
-    """Values that are no measures: null where a relation is stored, so that no rule judges them."""
+def _not_finite(engine: DuckDB, steps: list[Step]) -> list[str]:
+    """Values that are no measures: null where a relation is stored or leaves as a file, so that no rule judges them."""
+    left = leaves(steps)
+    found = engine.not_finite() + [
+        (step.name, what, n)
+        for step in steps
+        if step.name in left
+        for what, n in sorted(
+            engine.odd_leaving(
+                step.compiled.sql, step.compiled.model.columns, calls=bool(step.compiled.functions)
+            ).items()
+        )
+    ]
     return [
         f"{relation}: {what} was NaN or infinite {'once' if n == 1 else f'{n:,} times'}; it counts as not measured"
-        for relation, what, n in engine.not_finite()
+        for relation, what, n in found
     ]
 
 

@@ -34,10 +34,11 @@ from corpus_sql import (
     spool,
 )
 from corpus_sql.config import Config, without_places
-from corpus_sql.engine_duckdb import DuckDB, typed
+from corpus_sql.engine_duckdb import DuckDB
 from corpus_sql.errors import ConfigError, DataError, Problem
 from corpus_sql.files import publish, reports, sync, write
 from corpus_sql.ledger import Source
+from corpus_sql.model import identifier
 from corpus_sql.progress import Report
 from corpus_sql.project import Project, builtin
 from corpus_sql.resources import sha256_file
@@ -124,7 +125,7 @@ def write_folder(
                 step = by_name[f"outputs.{name}"]
                 source = f"select * from {step.name}" if engine.stored(step.name) else step.compiled.sql
                 if name in LONG:
-                    shape = typed(source, step.compiled.model.columns)
+                    shape = engine.leaving(source, step.compiled.model.columns)
                     batches = spool.in_id_order(engine, shape, LONG[name], spill)
                     _write(batches, audit / f"{name}.parquet", engine, shape)
                 else:
@@ -275,7 +276,7 @@ def _counts(engine: DuckDB, pii: str) -> dict[str, Any]:
 def _coverage(engine: DuckDB, step: Step) -> dict[str, int]:
     """Documents for which each column was measured: null is 'not measured', never zero."""
     columns = [name for name, _ in step.compiled.model.columns]
-    counts = ", ".join(f'count("{name}")' for name in columns)
+    counts = ", ".join(f"count({identifier(name)})" for name in columns)
     return dict(zip(columns, engine.values(f"select {counts} from {step.name}")[0], strict=True))
 
 

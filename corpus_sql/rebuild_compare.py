@@ -12,7 +12,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from corpus_sql.findings import few
-from corpus_sql.model import quoted
+from corpus_sql.model import identifier, quoted
 
 _MEMORY = "2GB"
 
@@ -39,7 +39,9 @@ def _tables(before: Path, after: Path) -> str:
     with duckdb.connect(":memory:", config={"memory_limit": _MEMORY}) as connection:
         connection.execute("set enable_progress_bar = false")
         sides = [f"({a} except all {b})", f"({b} except all {a})"]
-        counts = [connection.execute(f'select count(*), min("{key}") from {side}').fetchone() for side in sides]
+        counts = [
+            connection.execute(f"select count(*), min({identifier(key)}) from {side}").fetchone() for side in sides
+        ]
         n, first = max(n for n, _ in counts), min((one for _, one in counts if one is not None), default="null")
         if not n:
             return "the same rows in another order" if _order(connection, a, key) != _order(connection, b, key) else ""
@@ -47,7 +49,7 @@ def _tables(before: Path, after: Path) -> str:
 
 
 def _order(connection: duckdb.DuckDBPyConnection, table: str, key: str) -> Any:
-    return connection.execute(f'select md5(string_agg("{key}"::varchar, chr(10))) from {table}').fetchone()
+    return connection.execute(f"select md5(string_agg({identifier(key)}::varchar, chr(10))) from {table}").fetchone()
 
 
 def _json(before: Path, after: Path) -> str:

@@ -8,7 +8,7 @@ from typing import Any
 import jinja2
 
 from corpus_sql.explain import open_build
-from corpus_sql.model import parse
+from corpus_sql.model import identifier, parse
 from corpus_sql.project import BUILT_IN, builtin
 
 _ENVIRONMENT = jinja2.Environment(undefined=jinja2.StrictUndefined)
@@ -38,7 +38,7 @@ class Tables:
 
         A name is a column, or schema.table; each part is quoted.
         """
-        quoted = {key: ".".join(f'"{part}"' for part in name.split(".")) for key, name in names.items()}
+        quoted = {key: identifier(*name.split(".")) for key, name in names.items()}
         found = self.connection.execute(_ENVIRONMENT.from_string(query(stem)).render(quoted), values or {})
         columns = [column[0] for column in found.description]
         return [dict(zip(columns, row, strict=True)) for row in found.fetchall()]
@@ -48,7 +48,7 @@ class Tables:
         found: dict[str, tuple[str, str]] = {}
         for path in sorted((self.folder / "_audit" / "measures").glob("*.parquet")):
             table = f"measures.{path.stem}"
-            for name, kind, *_ in self.connection.execute(f'describe measures."{path.stem}"').fetchall():
+            for name, kind, *_ in self.connection.execute(f"describe {identifier('measures', path.stem)}").fetchall():
                 if kind in ("DOUBLE", "FLOAT", "INTEGER", "BIGINT", "SMALLINT", "TINYINT"):
                     found.setdefault(name, (table, kind))
         return found

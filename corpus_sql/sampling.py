@@ -20,6 +20,7 @@ from corpus_sql import build_format, damaged, judging
 from corpus_sql.errors import ConfigError, Problem
 from corpus_sql.explain import open_build
 from corpus_sql.files import must_be_writable, reports, write
+from corpus_sql.model import identifier
 from corpus_sql.pii_shown import without_pii
 from corpus_sql.report_queries import query
 from corpus_sql.shown import dumps
@@ -237,7 +238,7 @@ def _near_threshold(
     with judging.open_for_judging(folder) as connection:
         least = record["config"]["lang"]["min_score"] if rule == "lang_undetermined" else None
         connection.execute(f"create temp view as_fired as {judging.as_if_fired(folder, one)}")
-        connection.execute(f'create temp view judged as select id, hits from stages."{one.stage}"')
+        connection.execute(f"create temp view judged as select id, hits from {identifier('stages', one.stage)}")
         values = {"threshold": least, "rule": rule, "seed": seed, "n": n}
         rows = _dicts(connection.execute(query("sample_near_threshold"), values))
     sides = {side: next((row["of_side"] for row in rows if row["side"] == side), 0) for side in ("hit", "passed")}

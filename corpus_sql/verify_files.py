@@ -22,6 +22,7 @@ from corpus_sql import first_look, shards
 from corpus_sql import manifest as manifests
 from corpus_sql.config import without_places
 from corpus_sql.findings import Say
+from corpus_sql.model import identifier
 from corpus_sql.opened import Opened
 from corpus_sql.project import builtin
 from corpus_sql.resources import sha256_file
@@ -193,8 +194,8 @@ def record(build: Opened, say: Say) -> str:
     if build.record["tools"] != tools:
         say.error("the tools in build.json are not those of its relations")
     for name, columns_ in build.record["coverage"].items():
-        counts = ", ".join(f'count("{column}")' for column in columns_)
-        if list(build.rows(f'select {counts} from measures."{name}"')[0]) != list(columns_.values()):
+        counts = ", ".join(f"count({identifier(column)})" for column in columns_)
+        if list(build.rows(f"select {counts} from {identifier('measures', name)}")[0]) != list(columns_.values()):
             say.error(f"measures.{name}: the coverage in build.json is not that of the table")
     files = {
         str(path.relative_to(build.audit / "compiled").with_suffix("")).replace(os.sep, "."): path
@@ -306,12 +307,12 @@ def columns(build: Opened, say: Say) -> str:
     tables = 0
     for name, parts in build.record["relations"].items():
         folder, stem = name.split(".")
-        table = {"outputs": stem, "measures": f'measures."{stem}"'}.get(folder)
+        table = {"outputs": stem, "measures": identifier("measures", stem)}.get(folder)
         path = build.audit / ("measures" if folder == "measures" else "") / f"{stem}.parquet"
         if not table or stem == "shards" or (folder == "outputs" and not path.is_file()):
             continue
         tables += 1
-        declared = ", ".join(f'"{column}" {type_}' for column, type_ in json.loads(parts["columns"]))
+        declared = ", ".join(f"{identifier(column)} {type_}" for column, type_ in json.loads(parts["columns"]))
         build.connection.execute(f"create or replace temp table declared ({declared})")
         wanted = [row[:2] for row in build.rows("describe declared")]
         found = [row[:2] for row in build.rows(f"describe {table}")]

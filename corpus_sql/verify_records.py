@@ -11,6 +11,7 @@ import pyarrow.parquet as pq
 
 from corpus_sql import judging
 from corpus_sql.findings import Say
+from corpus_sql.model import identifier
 from corpus_sql.opened import Opened
 from corpus_sql.project import builtin
 
@@ -134,7 +135,7 @@ def judgements(build: Opened, say: Say) -> str:
         if name == "languages":
             sql, there, differ = judging.compiled_sql(build.folder, "relations", name), "documents", "lang"
         elif judging.can_judge(build.folder, name):
-            sql, there, differ = judging.stage_sql(build.folder, name), f'stages."{name}"', "hits"
+            sql, there, differ = judging.stage_sql(build.folder, name), identifier("stages", name), "hits"
         else:
             not_again.append(name)
             continue

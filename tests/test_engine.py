@@ -16,7 +16,7 @@ from corpus_sql.compile import Compiled
 from corpus_sql.engine_duckdb import LEAST_MEMORY, DuckDB
 from corpus_sql.errors import DataError, ModelError
 from corpus_sql.functions import StreamUdf, Udf
-from corpus_sql.model import Model
+from corpus_sql.model import Model, identifier
 from corpus_sql.parsed import parse
 
 MADE = {"fingerprint": "f"}
@@ -192,6 +192,18 @@ def test_an_export_has_the_declared_types_and_the_order(engine: DuckDB, tmp_path
     table = pq.read_table(path)
     assert table.to_pylist() == [{"id": "a", "n": None}, {"id": "b", "n": 1}]
     assert table.schema.field("n").type == pa.int32()
+
+
+@pytest.mark.parametrize("name", ['a"b', "select", "a.b", "a'b", "größe", " ", "columns(*)"])
+def test_a_column_of_any_name_is_stored_without_nan_and_exported(engine: DuckDB, tmp_path: Path, name: str):
+    named = identifier(name)
+    sql = f"select cast(v as double) as {named} from (values ('nan'), ('inf'), ('1.5')) as v(v)"
+    engine.build("measures.odd", sql, ((name, "DOUBLE"),), {"fingerprint": "f"})
+    engine.export("from measures.odd", ((name, "DOUBLE"),), named, tmp_path / "stored.parquet")
+    engine.export(sql, ((name, "DOUBLE"),), named, tmp_path / "leaf.parquet")
+    assert engine.not_finite() == [("measures.odd", name, 2)]
+    for file in ("stored.parquet", "leaf.parquet"):
+        assert pq.read_table(tmp_path / file).to_pydict() == {name: [1.5, None, None]}
 
 
 def test_an_export_that_cannot_be_written_names_the_file(engine: DuckDB, tmp_path: Path):

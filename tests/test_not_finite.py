@@ -135,6 +135,9 @@ def test_inside_lists_and_structs(odd, returns: str, value: str, kind: str, expe
         ("[made / 0, 1.0]", "DOUBLE[]", [[None, 1.0]] * 5),
         ("{'a': [made / 0]}", "STRUCT(a DOUBLE[])", [{"a": [None]}] * 5),
         ("map {'a': made / 0, 'b': 1.0}", "MAP(VARCHAR, DOUBLE)", [[("a", None), ("b", 1.0)]] * 5),
+        ("map {made / 0: 1, 2.0: 2}", "MAP(DOUBLE, INTEGER)", [[(2.0, 2)]] * 5),
+        ("map {[made / 0]: 1.5, [2.0]: made / 0}", "MAP(DOUBLE[], DOUBLE)", [[([2.0], None)]] * 5),
+        ("case when made = 1 then map {'a': made / 0} end", "MAP(VARCHAR, DOUBLE)", [None] * 3 + [[("a", None)], None]),
         ("[map {'a': [made / 0]}]", "MAP(VARCHAR, DOUBLE[])[]", [[[("a", [None])]]] * 5),
     ],
 )
@@ -142,7 +145,96 @@ def test_a_division_in_the_sql_of_a_measure(odd, select: str, column: str, expec
     corpus = odd("BIGINT", "1 if x == 7.5 else 0", "pa.int64()", select=select, column=column)
     corpus.run("stages = []")
     assert values(corpus) == expected
-    assert "measures.odd: value was NaN or infinite 5 times; it counts as not measured" in notices(corpus)
+    times = "once" if select.startswith("case") else "5 times"
+    assert f"measures.odd: value was NaN or infinite {times}; it counts as not measured" in notices(corpus)
+
+
+# ------------------------------------------------- tables that are written as they come, and never stored before
+
+LEAF = """\
+-- pairs: numbers that are none.
+--
+-- column: a VARCHAR | a document
+-- column: b VARCHAR | the same
+-- column: kind VARCHAR | none
+-- column: jaccard DOUBLE | infinite
+-- column: parts STRUCT(a DOUBLE[], b INTEGER)[] | with a NaN inside
+select
+    id as a,
+    id as b,
+    'none' as kind,
+    cast(k + 1 as double) / 0 as jaccard,
+    [{'a': [cast(k as double), cast('nan' as double)], 'b': 1}] as parts
+from read.documents
+where k < 2
+"""
+
+
+def test_a_table_of_ones_own_that_is_never_stored(corpus: Corpus):
+    corpus.source("s", TEXTS)
+    write(corpus, "sql/outputs/pairs.sql", LEAF)
+    corpus.run("stages = []")
+    rows = pq.read_table(corpus.version / "_audit/pairs.parquet").to_pylist()
+    assert [(row["a"], row["jaccard"], row["parts"]) for row in rows] == [
+        ("s:0", None, [{"a": [0.0, None], "b": 1}]),
+        ("s:1", None, [{"a": [1.0, None], "b": 1}]),
+    ]
+    assert [line for line in notices(corpus) if "NaN" in line] == [
+        "outputs.pairs: jaccard was NaN or infinite 2 times; it counts as not measured",
+        "outputs.pairs: parts was NaN or infinite 2 times; it counts as not measured",
+    ]
+
+
+REJECTED = """\
+-- rejected: the documents that were dropped, with a number that is none.
+--
+-- column: id VARCHAR | the document
+-- column: stage VARCHAR | the stage that dropped it
+-- column: reason VARCHAR | why
+-- column: source_id VARCHAR | its source
+-- column: lang VARCHAR | its language
+-- column: url VARCHAR | where it is from
+-- column: text VARCHAR | as it was when rejected
+-- column: share DOUBLE | infinite
+select
+    documents.id as id,
+    ends.stage as stage,
+    ends.reason as reason,
+    documents.source_id as source_id,
+    facts.lang as lang,
+    documents.url as url,
+    documents.text as text,
+    cast(1 as double) / 0 as share
+from read.documents as documents
+join outputs.ends as ends using (id)
+join outputs.facts as facts using (id)
+where ends.verdict <> 'keep'
+"""
+
+
+def test_a_table_with_texts_of_ones_own(corpus: Corpus):
+    """Tables with texts are written by another path."""
+    corpus.source("s", TEXTS)
+    write(corpus, "sql/outputs/rejected.sql", REJECTED)
+    corpus.run("stages = ['gopher']\n[gopher]\nmin_n_words = 2")
+    rows = pq.read_table(corpus.version / "_audit/rejected.parquet").to_pylist()
+    assert {row["share"] for row in rows} == {None}
+    assert f"outputs.rejected: share was NaN or infinite {len(rows)} times; it counts as not measured" in notices(
+        corpus
+    )
+
+
+@pytest.mark.parametrize("called", ["odd_number(text)", "cast(odd_number(text) as BIGINT)"])
+def test_a_udf_in_a_table_that_is_never_stored(odd, called: str):
+    corpus = odd("DOUBLE", "x", "pa.float64()")
+    (corpus.folder / "sql/measures/odd.sql").unlink()
+    kind = "BIGINT" if "BIGINT" in called else "DOUBLE"
+    text = LEAF.replace("cast(k + 1 as double) / 0", called).replace("jaccard DOUBLE", f"jaccard {kind}")
+    write(corpus, "sql/outputs/pairs.sql", text.replace("where k < 2\n", ""))
+    corpus.run("stages = []")
+    rows = pq.read_table(corpus.version / "_audit/pairs.parquet").to_pylist()
+    assert [row["jaccard"] for row in rows] == [None, None, None, {"BIGINT": 8, "DOUBLE": 7.5}[kind], None]
+    assert "outputs.pairs: odd_number was NaN or infinite 3 times; it counts as not measured" in notices(corpus)
 
 
 STAGE = """\
