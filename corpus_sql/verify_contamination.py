@@ -27,6 +27,7 @@ def contamination(build: Opened, say: Say) -> str:
         order by id
     """
     say.many("kept, though the measure names a protected item", [id for (id,) in build.rows(query)])
+    build.bad_rows(say, "reports", "verify_contamination")
     table = build.config["decontaminate"]
     files = protected_files(build)
     if not files:

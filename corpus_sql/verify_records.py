@@ -111,7 +111,7 @@ def records(build: Opened, say: Say) -> str:
     """Shards, documents, decisions, rejected and quarantined lines tell one story of every line."""
     for stem in ("shards_hold_the_kept", "decided_once", "text_nonempty"):
         build.bad_rows(say, "audits", stem)
-    for stem in ("documents_match_shards", "places", "endings", "hits"):
+    for stem in ("documents_match_shards", "places", "endings", "hits", "rows_named"):
         build.bad_rows(say, "reports", f"verify_{stem}")
     for path in sorted((build.audit / "measures").glob("*.parquet")):
         wrong = build.rows(
@@ -163,6 +163,7 @@ def counts(build: Opened, say: Say) -> str:
             build.bad_rows(say, "audits", path.stem)
     build.bad_rows(say, "reports", "verify_counts_by_source")
     build.bad_rows(say, "reports", "verify_counts_by_file")
+    build.bad_rows(say, "reports", "verify_stages_counted")
     stated = {key: n for key, n in build.rows("from manifest_counts") if key.startswith("filters.")}
     listed = {f"filters.{stage}" for stage in build.config["stages"]}
     dropped = dict(build.rows("select stage, count(*) from decisions where verdict <> 'keep' group by stage"))

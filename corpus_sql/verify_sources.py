@@ -147,8 +147,13 @@ def _cut(place: int, table: dict, scale: int = 1) -> str:
 
 def groups(build: Opened, say: Say) -> str:
     """Relatives are in one group, and under group_hash no group crosses a split."""
-    build.bad_rows(say, "reports", "verify_relatives_together")
-    build.bad_rows(say, "reports", "verify_groups_named")
+    for stem in ("relatives_together", "groups_named", "parents", "pairs"):
+        build.bad_rows(say, "reports", f"verify_{stem}")
+    alone, _ = unconnected(
+        build.rows("select a, b from pairs order by all"),
+        build.stream("select relation_group, id from documents order by all", size=8192),
+    )
+    say.many("documents of a group that no pairs connect to the rest of it", alone)
     n = build.one("select count(distinct relation_group) from documents")
     if build.config["split"]["method"] == "group_hash":
         build.bad_rows(say, "reports", "verify_groups_in_one_split")
@@ -171,6 +176,33 @@ def groups(build: Opened, say: Say) -> str:
                 'content_hash looks at texts alone; [split] method = "group_hash" keeps relatives together.',
             )
     return f"{n:,} groups"
+
+
+def unconnected(pairs: Iterable[tuple[str, str]], placed: Iterable[tuple[Any, str]]) -> tuple[list[str], list[str]]:
+    """Return the members that pairs do not connect to the first of their group, and the pairs that close a circle.
+
+    pairs: (a, b). placed: (group, member), those of one group after each other.
+    """
+    above: dict[str, str] = {}
+
+    def root(one: str) -> str:
+        while (up := above.get(one, one)) != one:
+            above[one] = one = above.get(up, up)
+        return one
+
+    circles = []
+    for a, b in pairs:
+        first, second = root(a), root(b)
+        if first == second:
+            circles.append(f"{a} and {b}")
+        above[second] = first
+    alone, group, first = [], object(), ""
+    for named, member in placed:
+        if named != group:
+            group, first = named, root(member)
+        elif root(member) != first:
+            alone.append(member)
+    return alone, circles
 
 
 def shares(build: Opened, say: Say) -> str:
@@ -231,8 +263,16 @@ def duplicates(build: Opened, say: Say) -> str:
     else:
         said.append("exact copies were not removed")
     if "near_dedup" in stages:
+        alone, circles = unconnected(
+            build.rows("select a, b from pairs where kind = 'near' order by all"),
+            build.stream(
+                "select minhash_cluster, id from documents where row_index is not null order by all", size=8192
+            ),
+        )
+        say.many("near pairs that close a circle, which are not recorded", circles)
         if not build.config["near_dedup"].get("max_bucket"):
             build.bad_rows(say, "reports", "verify_one_per_cluster")
+            say.many("documents of a cluster that no near pairs connect to the rest of it", alone)
     else:
         said.append("near duplicates were not looked for")
     query = """

@@ -221,6 +221,16 @@ def counted(column: str, n: int, row: dict[str, str]) -> Callable[[pa.Table], pa
     return change
 
 
+def pairless(kind: str) -> Callable[[pa.Table], pa.Table]:
+    """Take the pairs of a kind away."""
+    return lambda table: table.filter(pc.not_equal(table["kind"], kind))
+
+
+def twice(table: pa.Table) -> pa.Table:
+    """The first row stands there twice."""
+    return pa.concat_tables([table.slice(0, 1), table])
+
+
 def one_more_pair(table: pa.Table) -> pa.Table:
     pair = pa.table({"a": ["a:0"], "b": ["a:1"], "kind": ["near"], "jaccard": [0.9]})
     return pa.concat_tables([table, pair.cast(table.schema)])
@@ -277,6 +287,22 @@ PLACES = (
     "The n-th kept document in id order is the n-th row of the shards, where the audit table says it is. It is not so: "
 )
 ONE_KEPT = "Of a cluster of near duplicates one is kept, and of two near duplicates at most one. It is not so: "
+CONTAMINATION = (
+    "Each document has one row in contamination for every protected item measured in it, and the first of them "
+    "decided. It is not so: id='a:8', measured=1, "
+)
+PAIRS = (
+    "Copies, records, groups and parents are in pairs once, as the documents name them, and a near pair has a "
+    "similarity. It is not so: "
+)
+PARENTS = (
+    "Each parent that a document names is in parents once, as the document, the quarantined line or nothing that it "
+    "is. It is not so: "
+)
+ONCE = (
+    "Rejected texts, placeholders, expansions and files are told once, of documents and sources that there are. "
+    "It is not so: "
+)
 CLUSTERS = (
     "Row indexes ascend with the ids, a cluster bears the smallest of its own, and near duplicates share one. "
     "It is not so: "
@@ -705,9 +731,12 @@ CASES = {
     "a child in a group of its own, and the pair that ties it is gone": (
         lambda c: (
             c.table(DOCUMENTS, put("relation_group", "b:1", "b:1")),
-            c.table("_audit/pairs.parquet", lambda table: table.filter(pc.not_equal(table["kind"], "parent"))),
+            c.table("_audit/pairs.parquet", pairless("parent")),
         ),
-        [("groups", RELATED + "a='a:10', b='b:1', kind='parent'")],
+        [
+            ("groups", RELATED + "a='a:10', b='b:1', kind='parent'"),
+            ("groups", PAIRS + "a='a:10', b='b:1', kind='parent', times=0"),
+        ],
     ),
     "a group under another name": (
         lambda c: c.table(DOCUMENTS, put("relation_group", "a:1", "a:7")),
@@ -745,7 +774,10 @@ CASES = {
     ),
     "two that were kept in one cluster": (
         lambda c: both(c, S0, "minhash_cluster", "a:1", 0),
-        [("duplicates", ONE_KEPT + "ids=['a:0', 'a:1']")],
+        [
+            ("duplicates", ONE_KEPT + "ids=['a:0', 'a:1']"),
+            ("duplicates", "documents of a cluster that no near pairs connect to the rest of it: a:1"),
+        ],
     ),
     "two that were kept with one content": (
         lambda c: c.table(DOCUMENTS, the_content_of_its_neighbour),
@@ -755,6 +787,7 @@ CASES = {
             ("hash chain", "_audit/hashes.u64 does not hold the ascending unique hashes of the kept documents"),
             ("raw", f"{PART0}: another content hash: a:1"),
             ("groups", RELATED + "a='a:0', b='a:1', kind='exact'"),
+            ("groups", PAIRS + "a='a:0', b='a:1', kind='exact', times=0"),
             ("duplicates", "Of equal texts one is kept. It is not so: ids=['a:0', 'a:1']"),
         ],
     ),
@@ -764,6 +797,86 @@ CASES = {
             ("record", "measures.decontaminate: the coverage in build.json is not that of the table"),
             ("judgements", "decontaminate comes out otherwise over the measures of the build: a:0"),
             ("contamination", "kept, though the measure names a protected item: a:0"),
+            (
+                "contamination",
+                CONTAMINATION.replace("a:8", "a:0").replace("measured=1", "measured=0")
+                + "listed=None, item='exam:exam-1', first_item=None, witness=None",
+            ),
+        ],
+    ),
+    "a row of contamination is gone": (
+        lambda c: c.table("_audit/contamination.parquet", without("a:8")),
+        [
+            (
+                "contamination",
+                CONTAMINATION + "listed=None, item='exam:exam-1', first_item=None, witness='exam:exam-1'",
+            )
+        ],
+    ),
+    "a row of contamination stands twice": (
+        lambda c: c.table("_audit/contamination.parquet", twice),
+        [
+            (
+                "contamination",
+                CONTAMINATION + "listed=2, item='exam:exam-1', first_item='exam:exam-1', witness='exam:exam-1'",
+            )
+        ],
+    ),
+    "a row of contamination names another item": (
+        lambda c: c.table("_audit/contamination.parquet", put("item", "a:8", "exam:exam-2")),
+        [
+            (
+                "contamination",
+                CONTAMINATION + "listed=1, item='exam:exam-1', first_item='exam:exam-2', witness='exam:exam-1'",
+            )
+        ],
+    ),
+    "a pair of copies is gone": (
+        lambda c: c.table("_audit/pairs.parquet", pairless("exact")),
+        [
+            ("groups", PAIRS + "a='a:0', b='a:2', kind='exact', times=0"),
+            ("groups", "documents of a group that no pairs connect to the rest of it: a:2"),
+        ],
+    ),
+    "a pair of near duplicates is gone": (
+        lambda c: c.table("_audit/pairs.parquet", pairless("near")),
+        [
+            ("groups", "documents of a group that no pairs connect to the rest of it: a:3"),
+            ("duplicates", "documents of a cluster that no near pairs connect to the rest of it: a:3"),
+        ],
+    ),
+    "a parent is told no more": (
+        lambda c: c.table("_audit/parents.parquet", lambda table: table.slice(0, 0)),
+        [
+            ("groups", PARENTS + "id='b:1', named='a:10', named_times=1, listed_times=0"),
+            ("groups", PAIRS + "a='a:10', b='b:1', kind='parent', times=1"),
+        ],
+    ),
+    "a rejected text stands twice": (
+        lambda c: c.table("_audit/rejected.parquet", twice),
+        [
+            ("records", ONCE + "place='rejected', named='a:2', times=2"),
+            ("raw", f"{PART0}: more than one row for a line: a:2"),
+        ],
+    ),
+    "a placeholder in a document that never reached the scrub": (
+        lambda c: c.table("_audit/pii.parquet", all_of(twice, lambda t: put("id", "a:4", "a:2")(t))),
+        [
+            ("records", ONCE + "place='pii', named='a:2', times=1"),
+            ("raw", f"{PART0}: {NOT_THE_RAW_TEXT}: a:2"),
+        ],
+    ),
+    "the totals of a stage are gone": (
+        lambda c: c.table(
+            "_audit/reconciliation.parquet",
+            lambda t: t.filter(pc.or_(pc.not_equal(t["stage"], "pii"), pc.is_valid(t["source_id"]))),
+        ),
+        [
+            (
+                "counts",
+                "The reconciliation has one row for each stage and source, and one for each stage. "
+                "It is not so: stage='pii', source_id=None, times=0",
+            ),
         ],
     ),
     "a kept document that quotes the exam": (
