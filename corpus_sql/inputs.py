@@ -24,7 +24,7 @@ from corpus_sql import ledger, model_files, resources
 from corpus_sql.config import Config
 from corpus_sql.files import write
 from corpus_sql.project import BUILT_IN, Project
-from corpus_sql.protected import set_names
+from corpus_sql.protected import KEPT, set_names
 
 if TYPE_CHECKING:
     from corpus_sql.compile import Compiled
@@ -79,7 +79,7 @@ def rows(folder: Path) -> dict[str, dict[str, Any]]:
 
 def protected(folder: Path) -> list[Path]:
     """Return the protected files that a build keeps, in their order."""
-    root = Path(folder) / "_audit" / INPUTS / "protected"
+    root = Path(folder) / KEPT
     return sorted((p for p in root.rglob("*") if p.is_file()), key=lambda one: int(one.relative_to(root).parts[0]))
 
 

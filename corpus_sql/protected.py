@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import os
+import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -14,6 +16,8 @@ from corpus_sql import resources
 from corpus_sql.errors import ConfigError, DataError, Problem
 from corpus_sql.tokens import hashes
 
+KEPT = "_audit/inputs/protected"  # where a build keeps its protected files, each in a folder of its own
+_KEPT = re.compile(rf"(?P<folder>.*/{KEPT})/[0-9]+/(?P<name>.+)")
 FIX = 'Each line is a JSON object with the strings "id" and "text".'
 
 
@@ -36,10 +40,14 @@ class ProtectedItem:
 def set_names(paths: Sequence[Path]) -> list[str]:
     """Return what each file's set is called: its stem, and before it the folders that tell it from others of that stem.
 
-    mmlu/test.jsonl and gsm8k/test.jsonl are mmlu/test and gsm8k/test; arc.jsonl beside them is arc. Raises ConfigError
-    where two files of one folder have one stem.
+    mmlu/test.jsonl and gsm8k/test.jsonl are mmlu/test and gsm8k/test; arc.jsonl beside them is arc. Folders count from
+    the last that all files have in common, so that test.jsonl beside both is test, wherever the three lie. The files
+    that a build keeps have the names that it gave them. Raises ConfigError where two files of one folder have one stem.
     """
-    wholes = [(*path.parent.parts, path.stem) for path in paths]
+    if kept := _kept(paths):
+        return kept
+    common = len(os.path.commonprefix([path.parent.parts for path in paths]))
+    wholes = [(*path.parent.parts[common:], path.stem) for path in paths]
     if twice := next((a for a, whole in zip(paths, wholes, strict=True) if wholes.count(whole) > 1), None):
         same = " and ".join(str(path) for path in paths if (path.parent, path.stem) == (twice.parent, twice.stem))
         fix = "A rejection points at <stem>:<id>: give one of the files another name."
@@ -51,6 +59,13 @@ def set_names(paths: Sequence[Path]) -> list[str]:
             n += 1
         names.append("/".join(own[-n:]))
     return names
+
+
+def _kept(paths: Sequence[Path]) -> list[str]:
+    """Return the names of the files of one build's KEPT, <place>/<name>.jsonl; nothing for other files."""
+    found = [_KEPT.fullmatch(path.with_suffix("").as_posix()) for path in paths]
+    folders = {match and match["folder"] for match in found}
+    return [match["name"] for match in found] if len(folders) == 1 and None not in folders else []
 
 
 def register(paths: Sequence[Path]) -> str:

@@ -14,9 +14,11 @@ from conftest import Corpus, shared
 
 from corpus_sql.errors import ConfigError, DataError
 from corpus_sql.explain import open_build
+from corpus_sql.inputs import protected
 from corpus_sql.project import load_udf_file
-from corpus_sql.protected import FIX, protected_items, register
+from corpus_sql.protected import FIX, protected_items, register, set_names
 from corpus_sql.tokens import tokens
+from corpus_sql.verifying import verify
 
 udfs = load_udf_file(Path(__file__).parents[1] / "udfs" / "ngrams.py")
 
@@ -204,7 +206,9 @@ SETS = {
         ["gsm8k/test", "mmlu/test", "arc"],
     ),
     "and in folders of one name": (["a/en/test.jsonl", "b/en/test.jsonl"], ["a/en/test", "b/en/test"]),
-    "one beside the folder of the other": (["test.jsonl", "sub/test.jsonl"], ["eval/test", "sub/test"]),
+    "one beside the folder of the other": (["test.jsonl", "sub/test.jsonl"], ["test", "sub/test"]),
+    "one a folder deeper than the other": (["a/test.jsonl", "b/a/test.jsonl", "c.jsonl"], ["a/test", "b/a/test", "c"]),
+    "all in one folder": (["deep/er/a.jsonl", "deep/er/b.jsonl"], ["a", "b"]),
 }
 
 
@@ -217,6 +221,32 @@ def test_items_are_named_by_their_set(files: list[str], names: list[str], tmp_pa
     assert [item.id for item in protected_items(paths, 13, 8)] == [f"{name}:0" for name in names]
     (found,) = contaminated([f"{HARBOUR} 1"], paths)
     assert sorted(hit["item"] for hit in found) == sorted(f"{name}:0" for name in names)
+
+
+NESTED = ["test.jsonl", "eval/test.jsonl", "eval/a/test.jsonl", "b/eval/a/test.jsonl", "only.v2.jsonl"]
+
+
+def test_names_do_not_depend_on_where_the_project_lies_nor_on_what_it_is_called(tmp_path: Path) -> None:
+    """Nor on the place where a build keeps its copies, from which it is made again."""
+    builds = []
+    for folder in ("eval", "a/b", "elsewhere/b/eval/a"):
+        project = Corpus(tmp_path / folder)
+        project.source("s", [f"{HARBOUR} {n}" for n in range(len(NESTED))] + ["no question"])
+        for n, file in enumerate(NESTED):
+            (project.folder / file).parent.mkdir(parents=True, exist_ok=True)
+            write(project.folder / file, [{"id": "0", "text": f"{HARBOUR} {n}"}])
+        project.run(f"stages = ['decontaminate']\n[decontaminate]\nprotected = {json.dumps(NESTED)}")
+        with open_build(project.version) as build:
+            builds.append(build.execute("select item from contamination where id = 's:0'").fetchall())
+        assert sorted(set_names(protected(project.version))) == [
+            "b/eval/a/test",
+            "eval/a/test",
+            "eval/test",
+            "only.v2",
+            "test",
+        ]
+        assert [one.outcome for one in verify(project.version, rebuild=True).checks if one.name == "rebuild"] == ["ok"]
+    assert builds[0] == builds[1] == builds[2]
 
 
 def test_two_files_of_one_folder_and_stem_are_refused(tmp_path: Path) -> None:
