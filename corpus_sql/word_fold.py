@@ -8,7 +8,8 @@ folding (`straße` is `STRASSE`). Then these are set aside, on both sides:
   composed letter exists for). The vowel signs of Indic scripts and of Thaana are letters of the word, and stay.
 * what is invisible: soft hyphens, joiners and non-joiners, direction marks, variation selectors.
 * which of two spellings of one letter was typed: see `VARIANTS`. Katakana is read as hiragana: telegrams, older
-  statutes and text in half-width kana write the particles in it.
+  statutes and text in half-width kana write the particles in it. A Hangul syllable is compared by its letters, of which
+  a final consonant is the same as an initial one: half-width jamo do not say which of the two they are.
 
 The Arabic letters are those of Lucene's ArabicNormalizer and PersianNormalizer, but for the letters of Urdu that differ
 in meaning (U+06D2, U+06BE) and the teh marbuta.
@@ -43,6 +44,7 @@ VARIANTS = {
 _LETTER = {variant: letter for letter, variants in VARIANTS.items() for variant in variants}
 _OPTIONAL = "\u0640\u0300\u0301\u0307\u0313\u0314\u0342\u0345"  # tatweel; marks that only stay where none composes
 _POINTED = ("HEBREW ", "ARABIC ", "SYRIAC ", "SAMARITAN ", "MANDAIC ")
+_FILLERS = "\u115f\u1160"  # stand for a letter of a Hangul syllable that is not there; the half-width one becomes this
 _SELECTORS = "\u034f\u180b\u180c\u180d\u180f"
 _LAST = 0x20000  # no letter folds beyond this, but for ideographs that NFC has replaced already
 
@@ -82,8 +84,9 @@ def _fold(char: str) -> str:
         letters = [one for one in unicodedata.normalize("NFD", char) if unicodedata.category(one) != "Mn"]
         return "".join(letters).casefold()
     text = unicodedata.normalize("NFKC", char).casefold()
-    kana = "\u3041" <= text[:1] <= "\u30ff"  # in parts, as half-width kana are, whose voicing mark stands alone
-    parts = unicodedata.normalize("NFD" if kana else "NFKC", text)
+    # in parts, as half-width kana are, whose voicing mark stands alone, and half-width jamo
+    in_parts = unicodedata.name(text[0], "").startswith(("HIRAGANA ", "KATAKANA ", "HANGUL "))
+    parts = map(_initial, unicodedata.normalize("NFD" if in_parts else "NFKC", text))
     return "".join(_hiragana(_LETTER.get(one, one)) for one in parts if not _dropped(one))
 
 
@@ -92,6 +95,7 @@ def _dropped(char: str) -> bool:
     return (
         kind == "Cf"
         or char in _OPTIONAL
+        or char in _FILLERS
         or char in _SELECTORS
         or "\ufe00" <= char <= "\ufe0f"
         or "\U000e0100" <= char <= "\U000e01ef"
@@ -102,3 +106,14 @@ def _dropped(char: str) -> bool:
 
 def _hiragana(char: str) -> str:
     return chr(ord(char) - 0x60) if "\u30a1" <= char <= "\u30f6" or char in "\u30fd\u30fe" else char
+
+
+def _initial(char: str) -> str:
+    """Return the initial consonant of Hangul that is the same letter as a final one; a cluster may have none."""
+    name = unicodedata.name(char, "")
+    if not name.startswith("HANGUL JONGSEONG "):
+        return char
+    try:
+        return unicodedata.lookup(name.replace("JONGSEONG", "CHOSEONG"))
+    except KeyError:
+        return char

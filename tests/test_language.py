@@ -176,9 +176,12 @@ def test_whole_documents_get_fasttexts_label_and_probability():
 VOCALISED = "ذَهَبَ الْأَوْلَادُ إِلَى الشَّاطِئِ فِي الصَّبَاحِ الْبَاكِرِ وَعَادُوا قَبْلَ أَنْ تَشْتَدَّ حَرَارَةُ الشَّمْسِ."
 HALF_WIDTH = "ｷﾉｳﾉ ﾖﾙ､ ﾄﾓﾀﾞﾁﾄ ｲｯｼｮﾆ ｴｷﾉ ﾁｶｸﾉ ﾁｲｻﾅ ﾐｾﾃﾞ ﾗｰﾒﾝｦ ﾀﾍﾞﾏｼﾀ｡"
 
+HALF_WIDTH_HANGUL = "ﾷￆﾸￇ ﾸￆﾤￊﾡﾷￇ ﾺￜﾤﾡￓﾷￍ ﾾￂﾱﾢￇ ﾷￊﾡ ﾡￚﾤﾺￆﾷￛ ﾸￂﾡﾷￚﾤ ﾡￂﾡￇﾷￇﾵￆ ﾩￂﾱￊﾤﾷￚﾩ ﾱￆﾡﾷￆﾶﾵￚﾲﾤￜﾧￂ."
+RESPELLED = {"vocalised": (VOCALISED, "ar"), "half-width": (HALF_WIDTH, "ja"), "Hangul": (HALF_WIDTH_HANGUL, "ko")}
+
 
 @needs_lid
-@pytest.mark.parametrize(("text", "lang"), [(VOCALISED, "ar"), (HALF_WIDTH, "ja")], ids=["vocalised", "half-width"])
+@pytest.mark.parametrize(("text", "lang"), RESPELLED.values(), ids=list(RESPELLED))
 def test_a_spelling_that_the_model_was_not_trained_on_is_read_in_the_usual_one(text, lang):
     before, answer, null, after = detect([SENTENCES["en"], text, None, SENTENCES["zh"]], lid())
     assert (answer["lang"], answer["score"] > 0.95) == (lang, True)
@@ -190,6 +193,7 @@ def test_a_spelling_that_the_model_was_not_trained_on_is_read_in_the_usual_one(t
 @needs_lid
 def test_some_vowel_marks_and_some_half_width_kana_are_read_as_they_stand():
     texts = [SENTENCES["ar"] + " شُكْرًا جِدًّا", "ذَهَبَ", SENTENCES["ja"] + " ｶﾞﾝﾊﾞﾚ", "(ﾟДﾟ) hello there"]
+    texts.append(SENTENCES["ko"] + " ﾾￂﾾￂﾾￂ")
     assert differences(SHIPPED, texts) == []
 
 

@@ -148,6 +148,9 @@ FOLDED = {  # what: (text, stop words, different ones that are present)
     "direction marks and joiners": ("‏the‎ a‍nd﻿", "the and", 2),
     "variation selectors": ("和︀ 與󠄀", "和 與", 2),
     "half-width kana": ("ｱﾒﾊ ｶｾﾞｶﾞ", "は が", 2),
+    "half-width Hangul": ("ﾷￚﾩ ﾡￚﾩￜﾡￌ ﾷￆﾴﾧￂ", "을 그리고 없다", 3),  # final consonants, one of them a cluster
+    "Hangul letters one by one": ("ㅇㅡㄴ ㄱㅏ", "은 가", 2),
+    "a filler of half-width Hangul": ("ﾠﾷￚﾤ", "은", 1),
     "katakana": ("雨ハ風ガ", "は が", 2),
     "radicals of a PDF": ("⼀⼆", "一 二", 2),
     "a curly apostrophe": ("it’s", "it's", 1),
@@ -156,6 +159,8 @@ FOLDED = {  # what: (text, stop words, different ones that are present)
     "Thaana vowel signs": ("ދި", "ދު", 0),
     "Thai vowel signs": ("กี", "ก", 0),
     "kana with and without voicing marks": ("は か", "ば が", 0),
+    "Hangul vowels": ("ﾷￚﾤ ﾡￂ", "운 거", 0),
+    "Hangul with and without an initial ieung": ("간아", "가나", 0),
     "French accents": ("ou la", "où là", 0),
     "Vietnamese tones": ("có là", "cô la", 0),
     "a word of marks alone": ("ً the", "ـ the", 1),

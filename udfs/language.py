@@ -16,9 +16,9 @@ from corpus_sql.errors import ModelError, Problem
 from corpus_sql.functions import udf
 
 SCRIPT = "script"
-# what fastText's models were not trained on: Arabic with its vowels, Japanese in half-width kana
+# what fastText's models were not trained on: Arabic with its vowels, half-width kana and jamo
 _VOWEL, _ARABIC = re.compile("[\u064b-\u0652\u0670]"), re.compile("[\u0621-\u063a\u0641-\u064a\u0671-\u06d3]")
-_HALF_WIDTH, _KANA = re.compile("[\uff66-\uff9f]+"), re.compile("[\u3041-\u30ff]")
+_HALF_WIDTH, _FULL_WIDTH = re.compile("[\uff66-\uffdc]+"), re.compile("[\u3041-\u30ff\uac00-\ud7a3]")
 _SENTENCE = 20  # letters; fewer are a name or a face, and say little of the spelling of a text
 RESULT = pa.struct([("label", pa.string()), ("score", pa.float64()), ("lang", pa.string())])
 
@@ -38,7 +38,8 @@ def language_detect(text: pa.Array, model: pa.Array) -> pa.Array:
 
     A model reads the text as it stands, but for two spellings that its training data lacks: 20 and more Arabic letters,
     vowel marks on more than half of them, are read without the marks (0.42 became 0.99 for `ar`), and 20 and more
-    half-width kana, if other kana are fewer, in full width (`su` 0.29 became `ja` 1.00).
+    half-width kana or Hangul letters, if other kana and syllables are fewer, in full width (`su` 0.29 became `ja` 1.00,
+    `tt` 0.15 became `ko` 1.00).
 
     Raises ModelError for an unknown key or a file that is no sound fastText classifier.
     """
@@ -80,14 +81,14 @@ def _as_trained(text: pa.Array, data: np.ndarray, offsets: np.ndarray) -> tuple[
 
 
 def _odd_rows(data: np.ndarray, offsets: np.ndarray) -> list[int]:
-    """Return the rows that hold an Arabic vowel mark (D9 8B to D9 92) or half-width kana (EF BD A6 to EF BE 9F)."""
+    """Return the rows that hold an Arabic vowel mark (D9 8B to D9 92) or what is half-width (EF BD A6 to EF BF 9C)."""
     held = data[: offsets[-1]]
     marks = np.flatnonzero(held[:-1] == 0xD9)
     marks = marks[(held[marks + 1] >= 0x8B) & (held[marks + 1] <= 0x92)]
-    kana = np.flatnonzero(held[:-2] == 0xEF)
-    second, third = held[kana + 1], held[kana + 2]
-    kana = kana[((second == 0xBD) & (third >= 0xA6)) | ((second == 0xBE) & (third <= 0x9F))]
-    found = np.unique(np.searchsorted(offsets, np.concatenate([marks, kana]), side="right") - 1)
+    half = np.flatnonzero(held[:-2] == 0xEF)
+    second, third = held[half + 1], held[half + 2]
+    half = half[((second == 0xBD) & (third >= 0xA6)) | (second == 0xBE) | ((second == 0xBF) & (third <= 0x9C))]
+    found = np.unique(np.searchsorted(offsets, np.concatenate([marks, half]), side="right") - 1)
     return found[found >= 0].tolist()
 
 
@@ -97,7 +98,7 @@ def _respelled(text: str | None) -> str | None:
     letters, half = len(_ARABIC.findall(text)), sum(map(len, _HALF_WIDTH.findall(text)))
     if letters >= _SENTENCE and 2 * len(_VOWEL.findall(text)) > letters:
         text = _VOWEL.sub("", text)
-    if half >= _SENTENCE and half > len(_KANA.findall(text)):
+    if half >= _SENTENCE and half > len(_FULL_WIDTH.findall(text)):
         text = _HALF_WIDTH.sub(lambda run: unicodedata.normalize("NFKC", run[0]), text)
     return text
 

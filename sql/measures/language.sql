@@ -1,6 +1,6 @@
 -- language: the language of every document, as the language model names it and how sure it is.
 --
--- The model reads the whole text, fully vocalised Arabic without its vowels and half-width kana in full width. Without
+-- The model reads the whole text, fully vocalised Arabic without its vowels and half-width kana and jamo in full width. Without
 -- a model file the script of the letters stands in (see the run's first lines); label is then an ISO 15924 code and score
 -- that script's share of the letters. A text without letters is not measured.
 --
