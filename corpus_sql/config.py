@@ -115,8 +115,7 @@ class Config:
             return list(self.kept.protected)
         found, problems = set(), []
         for pattern in self.values["decontaminate"].get("protected", ()):
-            paths = glob.glob(os.path.join(glob.escape(str(self.path.resolve().parent)), pattern), recursive=True)
-            files = [Path(os.path.abspath(path)) for path in paths if os.path.isfile(path)]
+            files = matching(self.path.resolve().parent, pattern)
             if not files:
                 fix = "Relative patterns start at the folder of the config file."
                 where = _where(self.path, self.lines, ("decontaminate", "protected"))
@@ -125,6 +124,12 @@ class Config:
         if problems:
             raise ConfigError(problems)
         return sorted(found, key=os.fsencode)
+
+
+def matching(folder: Path, pattern: str) -> list[Path]:
+    """Return the files that a pattern names, which starts at the folder where it is relative, in no order."""
+    paths = glob.glob(os.path.join(glob.escape(str(folder)), pattern), recursive=True)
+    return [Path(os.path.abspath(path)) for path in paths if os.path.isfile(path)]
 
 
 def load(path: Path, *, stage_keys: Mapping[str, set[str]], default: Path) -> Config:

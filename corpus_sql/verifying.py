@@ -72,7 +72,7 @@ CHECKS: tuple[tuple[str, str, Callable[[Opened, Say], str], tuple[str, ...]], ..
         "sources",
         "contamination",
         verify_contamination.contamination,
-        (*_TABLES, "_audit/compiled/decontaminate/scanned.sql"),
+        (*_TABLES, "_audit/inputs/protected/*"),
     ),
     ("sources", "personal data", verify_sources.personal_data, _TABLES),
     (

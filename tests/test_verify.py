@@ -341,11 +341,55 @@ def test_a_group_across_splits_is_an_error(spoilt_groups):
 def test_protected_files_that_changed_since_are_a_notice(spoilt):
     (spoilt.folder / "eval" / "exam.jsonl").write_text(json.dumps({"id": "exam-2", "text": ORCHARD}) + "\n")
     assert spoilt.errors() == []
-    assert spoilt.notices()[1] == (
-        "contamination",
-        "the protected files have changed since the build; "
-        "documents that share an n-gram with what lies there now: 1: a:1 (exam:exam-2)",
-    )
+    assert spoilt.notices()[1:3] == [
+        ("contamination", CHANGED + "eval/exam.jsonl differs from line 1 on"),
+        ("contamination", "documents that share an n-gram with what lies there now: a:1 (exam:exam-2)"),
+    ]
+
+
+CHANGED = "the protected files have changed since the build, which was checked against the copies that it keeps: "
+ON_DISK: dict[str, tuple[Callable[[Path], object], list[str]]] = {
+    "the same": (lambda file: file.touch(), []),
+    "another folder": (lambda file: file.parent.rename(file.parent.with_name("moved")), []),
+    "one more line": (
+        lambda file: file.write_text(file.read_text() + '{"id": "x", "text": "moon"}\n'),
+        ["eval/exam.jsonl differs from line 2 on"],
+    ),
+    "another file": (
+        lambda file: (file.parent / "b.jsonl").write_text('{"id": "x", "text": "moon"}\n'),
+        ["eval/b.jsonl was not there"],
+    ),
+    "another name": (
+        lambda file: file.rename(file.with_name("b.jsonl")),
+        ["eval/b.jsonl was not there; exam is not there any more"],
+    ),
+    "a hidden file, which no pattern names": (lambda file: (file.parent / ".b.jsonl").write_text("?"), []),
+    "no item": (lambda file: file.write_text("[1]\n"), ["they cannot be read as items any more"]),
+    "no text": (lambda file: file.write_bytes(b"\xff\n"), ["they cannot be read as items any more"]),
+}
+
+
+@pytest.mark.parametrize(("change", "said"), ON_DISK.values(), ids=ON_DISK)
+def test_a_build_is_checked_against_the_items_that_it_keeps(spoilt, change: Callable[[Path], object], said: list[str]):
+    change(spoilt.folder / "eval" / "exam.jsonl")
+    found = verifying.verify(spoilt.build)
+    assert found.errors == []
+    assert [one.what for one in found.findings if one.check == "contamination"] == [CHANGED + one for one in said]
+    (check,) = [one for one in found.checks if one.name == "contamination"]
+    assert check.says == "1 item; all 7 documents"
+
+
+def test_kept_items_that_are_not_those_of_the_build_are_an_error(spoilt):
+    (kept,) = (spoilt.build / "_audit/inputs/protected").rglob("*.jsonl")
+    kept.write_text(json.dumps({"id": "exam-2", "text": ORCHARD}) + "\n")
+    assert [one.says for one in verifying.verify(spoilt.build).checks if one.name == "contamination"] == [
+        "it reads damaged files: _audit/inputs/protected/0/exam.jsonl"
+    ]
+    spoilt.sums()
+    assert [what for check, what in spoilt.errors() if check == "contamination"] == [
+        "the protected files in _audit/inputs/protected are not those that the build was made with",
+        "documents that share an n-gram with a protected item: a:1 (exam:exam-2)",
+    ]
 
 
 def test_a_superseded_file_may_be_gone(spoilt):
