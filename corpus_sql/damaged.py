@@ -29,25 +29,28 @@ _ENDS = (
 def read_object(folder: Path, name: str) -> dict[str, Any]:
     """Return a JSON file of a build, such as _MANIFEST.json; raises DataError where it is not one JSON object."""
     try:
-        value = json.loads((folder / name).read_bytes())
+        value = json.loads((folder / name).read_bytes().decode("utf-8"))
     except OSError as error:
         what = "there is no such file" if isinstance(error, FileNotFoundError) else f"cannot be read: {error.strerror}"
-        raise DataError(_problem(folder, name, what)) from error
+        raise DataError(problem(folder, name, what)) from error
+    except UnicodeDecodeError as error:
+        what = f"is damaged: it is no JSON: it is not UTF-8 at byte {error.start}"
+        raise DataError(problem(folder, name, what)) from error
     except (ValueError, RecursionError) as error:
-        raise DataError(_problem(folder, name, f"is damaged: it is no JSON: {error}")) from error
+        raise DataError(problem(folder, name, f"is damaged: it is no JSON: {error}")) from error
     if not isinstance(value, dict):
-        raise DataError(_problem(folder, name, "is damaged: it is no JSON object"))
+        raise DataError(problem(folder, name, "is damaged: it is no JSON object"))
     return value
 
 
 def lacks(folder: Path, name: str, what: str) -> DataError:
     """Return the error of a JSON file of a build that lacks something."""
-    return DataError(_problem(folder, name, f"is damaged: {what}"))
+    return DataError(problem(folder, name, f"is damaged: {what}"))
 
 
 def missing(folder: Path) -> list[Problem]:
     """Return a problem for each file that SHA256SUMS lists and that is not there."""
-    return [_problem(folder, name, "there is no such file") for name in _sums(folder) if not (folder / name).is_file()]
+    return [problem(folder, name, "there is no such file") for name in sums(folder) if not (folder / name).is_file()]
 
 
 def unopened(folder: Path) -> list[Problem]:
@@ -57,7 +60,7 @@ def unopened(folder: Path) -> list[Problem]:
         try:
             pq.read_metadata(path)
         except (OSError, pa.ArrowException) as error:
-            found.append(_problem(folder, path.relative_to(folder).as_posix(), f"is damaged: {first_line(error)}"))
+            found.append(problem(folder, path.relative_to(folder).as_posix(), f"is damaged: {first_line(error)}"))
     return found
 
 
@@ -70,16 +73,16 @@ def whole(folder: Path) -> None:
 def changed(folder: Path) -> list[Problem]:
     """Return a problem for each file that is missing or has other bytes than SHA256SUMS says; this reads all files."""
     found = []
-    for name, digest in _sums(folder).items():
+    for name, digest in sums(folder).items():
         path = folder / name
         if not path.is_file():
-            found.append(_problem(folder, name, "there is no such file"))
+            found.append(problem(folder, name, "there is no such file"))
             continue
         try:
             if sha256_file(path) != digest:
-                found.append(_problem(folder, name, f"is damaged: its bytes are not those that {SUMS} lists"))
+                found.append(problem(folder, name, f"is damaged: its bytes are not those that {SUMS} lists"))
         except OSError as error:
-            found.append(_problem(folder, name, f"cannot be read: {error.strerror}"))
+            found.append(problem(folder, name, f"cannot be read: {error.strerror}"))
     return found
 
 
@@ -97,7 +100,11 @@ def told(*folders: Path) -> Iterator[None]:
     except (*_ENDS, OSError) as error:
         if isinstance(error, OSError) and not _of(error, folders):
             raise
-        problems = [problem for folder in dict.fromkeys(map(Path, folders)) for problem in changed(folder)]
+        from corpus_sql import forms  # it reads by this module
+
+        builds = list(dict.fromkeys(map(Path, folders)))
+        problems = [one for folder in builds for one in changed(folder)]
+        problems = problems or [one for folder in builds for one in forms.problems(folder)]
         if not problems and isinstance(error, (duckdb.Error, pa.ArrowException)):
             what = f"cannot be read: {first_line(error)}"
             problems = [Problem(str(folder), what, _fix(folder)) for folder in folders[:1]]
@@ -119,8 +126,11 @@ def _of(error: OSError, folders: tuple[Path, ...]) -> bool:
     return any(Path(folder).resolve() in path.parents for folder in folders)
 
 
-def _sums(folder: Path) -> dict[str, str]:
-    """Return file -> SHA-256 as SHA256SUMS states them; run.json aside, which tells of the run alone."""
+def sums(folder: Path) -> dict[str, str]:
+    """Return file -> SHA-256 as SHA256SUMS states them, nothing where it cannot be read.
+
+    run.json is left out: it tells of the run alone.
+    """
     try:
         lines = (folder / SUMS).read_text("utf-8", "replace").split("\n")
     except OSError:
@@ -130,7 +140,8 @@ def _sums(folder: Path) -> dict[str, str]:
     return found
 
 
-def _problem(folder: Path, name: str, what: str) -> Problem:
+def problem(folder: Path, name: str, what: str) -> Problem:
+    """Return the problem of a file of a build."""
     return Problem(str(folder / name), what, _fix(folder))
 
 

@@ -25,7 +25,7 @@ class Facts:
             side: damaged.read_object(folder, "_audit/build.json") for side, folder in zip(SIDES, (a, b), strict=True)
         }
         self.user = {
-            side: tomllib.loads((folder / "config.toml").read_text("utf-8"))
+            side: tomllib.loads((folder / "config.toml").read_bytes().decode("utf-8-sig"))
             for side, folder in zip(SIDES, (a, b), strict=True)
         }
         self.ledgers = {side: inputs.rows(folder) for side, folder in zip(SIDES, (a, b), strict=True)}

@@ -15,9 +15,9 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from corpus_sql import build_format, first_look
+from corpus_sql import build_format, damaged, first_look, forms
 from corpus_sql.config import Config
-from corpus_sql.errors import ConfigError, DataError, Problem
+from corpus_sql.errors import ConfigError, CorpusError, DataError, Problem
 from corpus_sql.explain import open_build
 from corpus_sql.resources import sha256_file
 
@@ -70,17 +70,22 @@ def find(config: Config) -> list[Earlier]:
         where = config.where(table, "against")
         for folder in config.earlier_builds(table):
             real = folder.resolve()
-            one = found.get(real) or _opened(real)
+            try:
+                one = found.get(real) or _opened(real)
+                method = _method(real) if one and table == "split" else "group_hash"
+            except CorpusError as error:
+                problems += [
+                    Problem(where, f"{problem.where} {problem.what}", problem.fix) for problem in error.problems
+                ]
+                continue
             if one is None:
                 fix = "Give a version folder, corpus/<dataset>/<version>."
                 problems.append(Problem(where, f"{folder} is no build: it has no _MANIFEST.json and _audit/", fix))
-            elif refused := _refused(real):
-                problems += refused
             elif first := first_look.of(real):
                 problems.append(Problem(where, f"{folder} is {first_look.said(first)}", "Give a whole build."))
             elif real == own:
                 problems.append(Problem(where, f"{folder} is the build that this config makes"))
-            elif table == "split" and (method := _method(real)) != "group_hash":
+            elif method != "group_hash":
                 fix = "Only splits by groups can be kept by groups."
                 problems.append(Problem(where, f"{folder} was split by {method}, not by group_hash", fix))
             else:
@@ -105,24 +110,20 @@ def find(config: Config) -> list[Earlier]:
 
 
 def _opened(folder: Path) -> Earlier | None:
-    try:
-        manifest = json.loads((folder / "_MANIFEST.json").read_text("utf-8"))
-        (folder / "_audit" / "SHA256SUMS").read_bytes()
-        return Earlier(folder, f"{manifest['dataset']}/{manifest['version']}", manifest, ())
-    except (OSError, ValueError, KeyError, TypeError):
+    """Return a build, None where there is none; raises ConfigError for another format, DataError for damaged files."""
+    if not (folder / "_MANIFEST.json").is_file() or not (folder / damaged.SUMS).is_file():
         return None
-
-
-def _refused(folder: Path) -> list[Problem]:
-    try:
-        build_format.check(folder, least=1)
-    except ConfigError as error:
-        return error.problems
-    return []
+    build_format.check(folder, least=1)
+    manifest = forms.manifest(folder)
+    return Earlier(folder, f"{manifest['dataset']}/{manifest['version']}", manifest, ())
 
 
 def _method(folder: Path) -> str:
-    return json.loads((folder / "_audit" / "build.json").read_text("utf-8"))["config"]["split"]["method"]
+    record = damaged.read_object(folder, "_audit/build.json")
+    try:
+        return record["config"]["split"]["method"]
+    except (KeyError, TypeError) as error:
+        raise damaged.lacks(folder, "_audit/build.json", "it has no config.split.method") from error
 
 
 def made_from(builds: list[Earlier]) -> dict[str, Any]:
@@ -132,9 +133,7 @@ def made_from(builds: list[Earlier]) -> dict[str, Any]:
     """
     problems, found = [], {}
     for one in builds:
-        sums = dict(
-            line.split("  ", 1)[::-1] for line in (one.folder / "_audit" / "SHA256SUMS").read_text("utf-8").splitlines()
-        )
+        sums = damaged.sums(one.folder)
         files = {}
         for name in ("_MANIFEST.json", *(f"_audit/{table}" for table in _TABLES)):
             path = one.folder / name

@@ -15,7 +15,6 @@ gives the same bytes.
 from __future__ import annotations
 
 import hashlib
-import json
 import os
 import shutil
 from collections import Counter
@@ -29,7 +28,7 @@ import pyarrow.compute as pc
 import pyarrow.parquet as pq
 import zstandard
 
-from corpus_sql import build_format, files, first_look, oscar_writing, shards
+from corpus_sql import build_format, files, first_look, forms, oscar_writing, shards
 from corpus_sql.errors import ConfigError, DataError, Problem
 from corpus_sql.explain import open_build
 from corpus_sql.oscar_writing import Written
@@ -117,7 +116,7 @@ class _Build:
 
     def __init__(self, folder: Path):
         self.folder = folder
-        manifest = json.loads((folder / "_MANIFEST.json").read_text("utf-8"))
+        manifest = forms.manifest(folder)
         self.listed, self.n_docs = manifest["shards"], manifest["n_docs"]
         self.documents, self.licences = 0, Counter()
         self.advance: Callable[[int], None] = lambda rows: None

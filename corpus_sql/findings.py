@@ -59,7 +59,7 @@ class Findings:
         for check in self.checks:
             yield f"{check.outcome:<11}  {check.layer:<8}  {check.name:<{width}}  {check.says}".rstrip()
             for one in self.findings:
-                if (one.layer, one.check) == (check.layer, check.name) and one.what != check.says:
+                if (one.layer, one.check) == (check.layer, check.name):
                     yield f"  {one.severity}: {one.what}"
                     if one.fix:
                         yield f"      {one.fix}"

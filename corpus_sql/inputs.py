@@ -72,7 +72,7 @@ def canonical(sources: Iterable[ledger.Source]) -> bytes:
 
 def rows(folder: Path) -> dict[str, dict[str, Any]]:
     """Return the ledger's rows that a build keeps, by source id."""
-    lines = (Path(folder) / "_audit" / LEDGER).read_text("utf-8").split("\n")
+    lines = (Path(folder) / "_audit" / LEDGER).read_bytes().decode("utf-8-sig").split("\n")
     found = [json.loads(line) for line in lines if line]
     return {row["source_id"]: row for row in found}
 

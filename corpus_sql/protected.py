@@ -83,7 +83,7 @@ def protected_items(paths: Sequence[Path], ngram: int, min_tokens: int) -> list[
     rows = [
         (path, line, f"{name}:{id}", text)
         for path, name in zip(paths, set_names(paths), strict=True)
-        for path, line, id, text in _read(path, problems)
+        for path, line, id, text in read(path, problems)
     ]
     first: dict[str, str] = {}
     for path, line, id, _ in rows:
@@ -105,7 +105,7 @@ def protected_items(paths: Sequence[Path], ngram: int, min_tokens: int) -> list[
     ]
 
 
-def _read(path: Path, problems: list[Problem]) -> list[tuple[Path, int, str, str]]:
+def read(path: Path, problems: list[Problem]) -> list[tuple[Path, int, str, str]]:
     """Return (file, line, id, text) of each item; what is wrong goes to problems."""
     rows = []
     for number, raw in enumerate(path.read_bytes().removeprefix(b"\xef\xbb\xbf").split(b"\n"), 1):

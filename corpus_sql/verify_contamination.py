@@ -6,17 +6,16 @@ too and differ from them, that is a notice, and so is what the documents share w
 
 from __future__ import annotations
 
-import json
 import os
 from itertools import zip_longest
 from pathlib import Path
 
 from corpus_sql import inputs, resources
 from corpus_sql.config import matching
-from corpus_sql.errors import CorpusError
+from corpus_sql.errors import CorpusError, DataError
 from corpus_sql.findings import Say, Unchecked, few
 from corpus_sql.opened import Opened
-from corpus_sql.protected import KEPT, set_names
+from corpus_sql.protected import KEPT, read, set_names
 from corpus_sql.shown import plain
 from corpus_sql.tokens import tokens
 from corpus_sql.validation import counted
@@ -93,7 +92,7 @@ def _there(build: Opened, kept: list[Path], say: Say) -> Grams:
     try:
         changed = _changed(root, kept, now) if now else []
         grams, _ = _grams(build, now if changed else [])
-    except (CorpusError, OSError, ValueError, LookupError, TypeError):
+    except (CorpusError, OSError):
         changed, grams = ["they cannot be read as items any more"], {}
     if changed:
         say.notice(
@@ -136,20 +135,19 @@ def _on_disk(build: Opened) -> tuple[Path, list[Path]]:
 def _grams(build: Opened, files: list[Path]) -> tuple[Grams, int]:
     """Return n-gram -> the item it is of, and how many items there are.
 
-    Items shorter than an n-gram count whole, from min_tokens on.
+    Items shorter than an n-gram count whole, from min_tokens on. Raises DataError for a line that is no item.
     """
     ngram, least = (build.config["decontaminate"][key] for key in ("ngram", "min_tokens"))
     grams: Grams = {}
-    n_items = 0
+    n_items, problems = 0, []
     for path, name in zip(files, set_names(files), strict=True):
-        for line in path.read_bytes().removeprefix(b"\xef\xbb\xbf").split(b"\n"):
-            if not line.strip():
-                continue
-            item = json.loads(line)
-            found = tokens(item["text"])
+        for _, _, id, text in read(path, problems):
+            found = tokens(text)
             n_items += 1
             if len(found) >= min(ngram, least):
                 length = min(ngram, len(found))
                 for i in range(len(found) - length + 1):
-                    grams.setdefault(tuple(found[i : i + length]), f"{name}:{item['id']}")
+                    grams.setdefault(tuple(found[i : i + length]), f"{name}:{id}")
+    if problems:
+        raise DataError(problems)
     return grams, n_items

@@ -18,9 +18,10 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from corpus_sql import first_look, shards
+from corpus_sql import damaged, first_look, forms, shards
 from corpus_sql import manifest as manifests
 from corpus_sql.config import without_places
+from corpus_sql.errors import DataError
 from corpus_sql.findings import Say
 from corpus_sql.model import identifier
 from corpus_sql.opened import Opened
@@ -30,6 +31,7 @@ from corpus_sql.validation import counted, cut, findings, shown
 
 SUMS = "_audit/SHA256SUMS"
 _SUM_LINE = re.compile(rb"([0-9a-f]{64})  ([^\n]+)")
+ANEW = "Copy the folder anew, or build the version again."
 _LARGEST_ROW_GROUP = 64 << 20  # the contract's limit, in uncompressed bytes
 # what the fingerprint of a relation is over; other keys of its entry explain it
 _PRINTED = (
@@ -75,18 +77,17 @@ def sums(build: Opened, say: Say) -> str:
             say.error(f"{SUMS}, line {number}: {os.fsdecode(match[2])!r} is not after the line before, in byte order")
         before = match[2]
         listed[os.fsdecode(match[2])] = match[1].decode()
-    fix = "Copy the folder anew, or build the version again."
     for name in sorted({*there, *listed}, key=os.fsencode):
         if name == SUMS and name not in listed:
             continue
         if name not in listed:
             say.error(f"{name!r} is no file of this build: {SUMS} does not list it", "Move it out of the folder.")
         elif name not in there:
-            say.error(f"{name!r} is missing", fix)
+            say.error(f"{name!r} is missing", ANEW)
         elif not stat.S_ISREG(there[name].lstat().st_mode):
-            say.error(f"{name!r} is no regular file", fix)
+            say.error(f"{name!r} is no regular file", ANEW)
         elif sha256_file(there[name]) != listed[name]:
-            say.error(f"{name!r} has other bytes than those that were hashed", fix)
+            say.error(f"{name!r} has other bytes than those that were hashed", ANEW)
         else:
             continue
         say.damaged.add(name)
@@ -104,16 +105,16 @@ def manifest(build: Opened, say: Say) -> str:
     """_MANIFEST.json has the contract's form and is about the shards that lie there."""
     name = "_MANIFEST.json"
     try:
-        content = (build.folder / name).read_text("utf-8")
-        stated = json.loads(content)
-    except (OSError, ValueError) as error:
+        stated = damaged.read_object(build.folder, name)
+    except DataError as error:
         say.damaged.add(name)
-        say.error(f"{name} cannot be read: {error}")
+        say.error(f"{name} {error.problems[0].what}", ANEW)
         return ""
+    content = (build.folder / name).read_text("utf-8")
     schema = json.loads((builtin() / "schemas" / "corpus-manifest.schema.json").read_text("utf-8"))
     for one in findings(schema, stated):
         where = ".".join(cut(str(part)) for part in one.path) or "the manifest"
-        say.error(f"{where} {one.what}", one.fix)
+        say.error(f"{where} {one.what}", one.fix or ANEW)
         say.damaged.add(name)
     if say.damaged:
         return ""
@@ -127,6 +128,16 @@ def manifest(build: Opened, say: Say) -> str:
     if not stated["n_docs"]:
         say.notice("nothing was kept: the build holds no document")
     return f"{counted(stated['n_docs'], 'document')}, {counted(stated['n_shards'], 'shard')}"
+
+
+def read_forms(build: Opened, say: Say) -> str:
+    """The other files of JSON, JSON Lines and TOML are such, and hold what their readers rely on."""
+    for one in forms.problems(build.folder):
+        name = Path(one.where).relative_to(build.folder).as_posix()
+        if name != "_MANIFEST.json":
+            say.error(f"{name} {one.what}", ANEW)
+            say.damaged.add(name)
+    return counted(forms.count(build.folder), "file")
 
 
 def config(build: Opened, say: Say) -> str:

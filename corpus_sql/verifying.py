@@ -25,7 +25,7 @@ from corpus_sql.progress import Report
 
 # what reading a file that somebody changed can end in
 _FAILURES = (
-    CorpusError, duckdb.Error, pa.ArrowException, OSError, LookupError, TypeError, ValueError, AttributeError,
+    duckdb.Error, pa.ArrowException, OSError, LookupError, TypeError, ValueError, AttributeError,
     ArithmeticError, RecursionError,
 )  # fmt: skip
 NOT_REBUILT = "measures, pairs, card and most of build.json are not computed again; --rebuild does that"
@@ -50,6 +50,7 @@ def rebuilt(build: Opened, say: Say) -> str:
 CHECKS: tuple[tuple[str, str, Callable[[Opened, Say], str], tuple[str, ...]], ...] = (
     ("files", "sums", verify_files.sums, ()),
     ("files", "manifest", verify_files.manifest, ("_MANIFEST.json",)),
+    ("files", "forms", verify_files.read_forms, ()),
     ("files", "config", verify_files.config, (*_JSON, "config.toml")),
     ("files", "record", verify_files.record, (*_TABLES, "_audit/compiled/*")),
     ("files", "shards", verify_files.shard_files, (*_JSON, "shard-*.parquet")),
@@ -72,7 +73,7 @@ CHECKS: tuple[tuple[str, str, Callable[[Opened, Say], str], tuple[str, ...]], ..
         "sources",
         "contamination",
         verify_contamination.contamination,
-        (*_TABLES, "_audit/inputs/protected/*"),
+        (*_TABLES, "config.toml", "_audit/inputs/protected/*"),
     ),
     ("sources", "personal data", verify_sources.personal_data, _TABLES),
     (
@@ -88,9 +89,9 @@ CHECKS: tuple[tuple[str, str, Callable[[Opened, Say], str], tuple[str, ...]], ..
 def verify(build: Path, *, rebuild: bool = False, report: Report | None = None) -> Findings:
     """Make every check on a build; nothing is written. `Findings.errors` is empty when it may be handed over.
 
-    A check that cannot be made here (raw files that lie elsewhere, a stage that was not in the build) is a notice and
-    says so. rebuild: make the build again in a scratch place too, and compare every byte; this runs the functions that
-    the folder keeps. report: where the progress of that is shown.
+    A check that cannot be made here (raw files that lie elsewhere, a stage that was not in the build) says so
+    and is no notice. rebuild: make the build again in a scratch place too, and compare every byte; this runs the
+    functions that the folder keeps. report: where the progress of that is shown.
     Raises ConfigError where the folder is no build at all, or one of another format.
     """
     folder = Path(build)
@@ -122,12 +123,13 @@ def _look(opened: Opened, say: Say, check: Callable[[Opened, Say], str], broken:
     try:
         says = check(opened, say)
     except Unchecked as reason:
-        says = f"{reason}: not checked"
-        say.notice(says)
-        return (ERROR if any(one.severity == ERROR for one in say.found) else UNCHECKED), says
+        return (ERROR if any(one.severity == ERROR for one in say.found) else UNCHECKED), str(reason)
+    except CorpusError as error:
+        for one in error.problems:
+            say.error(f"cannot be checked: {one.where}: {one.what}", one.fix)
     except _FAILURES as error:
         what = str(error).strip().split("\n")[0] or "no reason given"
-        say.error(f"cannot be checked: {type(error).__name__}: {what}")
+        say.error(f"cannot be checked: {type(error).__name__}: {what}", verify_files.ANEW)
     if any(one.severity == ERROR for one in say.found):
         return ERROR, says
     return (NOTICE if say.found else OK), says
