@@ -5,7 +5,6 @@ The config, the provenance gate, every model compiled and run over relations wit
 
 from __future__ import annotations
 
-import tempfile
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -15,6 +14,7 @@ from corpus_sql import build, ledger, planning
 from corpus_sql.compile import Compiled
 from corpus_sql.engine_duckdb import LEAST_MEMORY, DuckDB
 from corpus_sql.errors import CorpusError, ModelError, Problem
+from corpus_sql.files import scratch
 from corpus_sql.functions import StreamUdf
 from corpus_sql.project import Project, open_project
 from corpus_sql.validation import counted
@@ -98,8 +98,8 @@ def _on_nothing(project: Project, compiled: list[Compiled]) -> list[Problem]:
     problems = []
     broken: set[str] = set()  # what stands on something broken is not tried: one fault, one message
     nothing = {"fingerprint": ""}
-    with tempfile.TemporaryDirectory() as folder:
-        engine = DuckDB(Path(folder) / "check.duckdb", threads=1, memory=LEAST_MEMORY)
+    with scratch("check") as folder:
+        engine = DuckDB(folder / "check.duckdb", threads=1, memory=LEAST_MEMORY)
         try:
             for name in sorted({name for one in compiled for name in one.functions}):
                 if not isinstance(project.udfs[name], StreamUdf):

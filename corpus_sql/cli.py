@@ -54,8 +54,13 @@ def main() -> NoReturn:
     except OSError as error:
         if isinstance(error, BrokenPipeError) or limits.of(error):
             raise
-        _say(f"error: {error.filename or 'input/output'}: {error.strerror or error}")
-        code = 2
+        where = error.filename or "standard output, or a temporary file"
+        if full := limits.disk(error, where):
+            _say(f"error: {full}")
+            code = full.exit_code
+        else:
+            _say(f"error: {error.filename or 'input/output'}: {error.strerror or error}")
+            code = 2
     sys.exit(code)
 
 
@@ -398,9 +403,10 @@ def diff(
     with _told(before, after), diffing.diff(before, after) as found:
         try:
             parquet = found.write()
-        except OSError as error:
+        except (OSError, CorpusError) as error:
             parquet = None
-            _say(f"the changes are not written as Parquet: {error.strerror}: {diffing.reports(after)}")
+            why = error if isinstance(error, CorpusError) else f"{error.strerror}: {diffing.reports(after)}"
+            _say(f"the changes are not written as Parquet: {why}")
         if as_json:
             _print(map(shown.json_plain, diff_shown.as_json(found)))
         else:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+import tempfile
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -13,6 +14,7 @@ import duckdb
 import pyarrow as pa
 import pyarrow.parquet as pq
 
+from corpus_sql import limits
 from corpus_sql.errors import CorpusError, DataError, Problem
 from corpus_sql.resources import sha256_file
 
@@ -100,6 +102,8 @@ def told(*folders: Path) -> Iterator[None]:
     except (*_ENDS, OSError) as error:
         if isinstance(error, OSError) and not _of(error, folders):
             raise
+        if full := limits.disk(error, tempfile.gettempdir(), ", or point TMPDIR elsewhere"):
+            raise full from error
         from corpus_sql import forms  # it reads by this module
 
         builds = list(dict.fromkeys(map(Path, folders)))

@@ -8,20 +8,20 @@ from __future__ import annotations
 
 import json
 import os
-import tempfile
 from collections.abc import Iterator
+from contextlib import ExitStack
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import duckdb
 
-from corpus_sql import build_format, builds, damaged
+from corpus_sql import build_format, builds, damaged, limits
 from corpus_sql.diff_causes import Facts, spelled
 from corpus_sql.diff_matching import match
 from corpus_sql.diff_tracing import Tracer
 from corpus_sql.errors import ConfigError
-from corpus_sql.files import reports, write
+from corpus_sql.files import reports, scratch, write
 from corpus_sql.model import identifier, quoted
 from corpus_sql.report_queries import query
 
@@ -38,7 +38,7 @@ class Diff:
     after: Path
     summary: dict[str, Any]
     connection: duckdb.DuckDBPyConnection
-    spill: tempfile.TemporaryDirectory
+    held: ExitStack  # the connection and its folder
 
     def changes(self) -> Iterator[dict[str, Any]]:
         """Yield every change, by id and kind: id, change, stage, was, now, cause, detail.
@@ -72,16 +72,21 @@ class Diff:
         folder.mkdir(parents=True, exist_ok=True)
         path = folder / f"diff-{_label(self.before, self.after)}.parquet"
         waiting = folder / f".{path.name}.part"
-        self.connection.execute(
-            f"copy (from found order by id, change) to {quoted(waiting)} (format parquet, compression zstd)"
-        )
-        os.replace(waiting, path)
+        try:
+            self.connection.execute(
+                f"copy (from found order by id, change) to {quoted(waiting)} (format parquet, compression zstd)"
+            )
+            os.replace(waiting, path)
+        except duckdb.Error as error:
+            waiting.unlink(missing_ok=True)
+            if full := limits.disk(error, folder):
+                raise full from error
+            raise
         return path
 
     def close(self) -> None:
         """Free what the comparison held."""
-        self.connection.close()
-        self.spill.cleanup()
+        self.held.close()
 
     def __enter__(self) -> Diff:
         return self
@@ -104,20 +109,20 @@ def diff(a: Path, b: Path) -> Diff:
         build_format.check(one)
         damaged.whole(one)
     facts = Facts(a, b)
-    spill = tempfile.TemporaryDirectory(prefix="corpus-sql-diff-")
-    # a file of its own, since the lines of two builds of many millions need not fit into memory
-    connection = duckdb.connect(
-        f"{spill.name}/diff.duckdb", config={"temp_directory": spill.name, "memory_limit": _MEMORY}
-    )
-    connection.execute("set enable_progress_bar = false")
-    connection.execute("set preserve_insertion_order = false")
-    _open(connection, facts, a, b)
-    match(connection, facts.same_sources())
-    connection.execute(f"create table changes as {query('diff_changes')}")
-    Tracer(connection, facts).trace()
-    _last_resort(connection, facts)
-    _found(connection, facts)
-    return Diff(a, b, _summary(connection, facts, a, b), connection, spill)
+    with ExitStack() as undo:
+        spill = undo.enter_context(scratch("diff"))
+        # a file of its own, since the lines of two builds of many millions need not fit into memory
+        connection = duckdb.connect(f"{spill}/diff.duckdb", config={"temp_directory": spill, "memory_limit": _MEMORY})
+        undo.callback(connection.close)
+        connection.execute("set enable_progress_bar = false")
+        connection.execute("set preserve_insertion_order = false")
+        _open(connection, facts, a, b)
+        match(connection, facts.same_sources())
+        connection.execute(f"create table changes as {query('diff_changes')}")
+        Tracer(connection, facts).trace()
+        _last_resort(connection, facts)
+        _found(connection, facts)
+        return Diff(a, b, _summary(connection, facts, a, b), connection, undo.pop_all())
 
 
 def write_note(found: Diff) -> Path:

@@ -23,7 +23,7 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import urljoin, urlsplit
 
-from corpus_sql import __version__
+from corpus_sql import __version__, limits
 from corpus_sql.errors import ConfigError, DataError, Problem, RefusedError, missing
 from corpus_sql.recipes import WEB
 from corpus_sql.written_urls import in_text, written
@@ -33,6 +33,7 @@ WAIT = 0.5  # seconds before the second try, doubled each time
 LONGEST_WAIT = 60.0  # seconds; a server that asks for more is not waited for
 TIMEOUT = (15, 60)  # seconds to connect, and between two pieces
 REDIRECTS = 5
+ELSEWHERE = ", or point [paths] work elsewhere"  # what helps where the disk is full
 _PIECE = 1 << 18
 _AGAIN = (408, 425, 429, 500, 502, 503, 504)
 _RANGE = re.compile(r"bytes ([0-9]+)-([0-9]+)/([0-9]+|\*)")
@@ -159,8 +160,9 @@ class Downloader:
 
     def _write(self, state: dict[str, Any]) -> None:
         aside = self.note.with_suffix(".new")
-        aside.write_text(json.dumps(state))
-        os.replace(aside, self.note)
+        with limits.writing(self.folder, ELSEWHERE):
+            aside.write_text(json.dumps(state))
+            os.replace(aside, self.note)
 
     def _received(self) -> int:
         return self.part.stat().st_size if self.part.exists() else 0
@@ -281,8 +283,9 @@ class Downloader:
             while piece := read():
                 if self.stop.is_set():
                     raise Stopped
-                file.write(piece)
-                file.flush()
+                with limits.writing(self.folder, ELSEWHERE):
+                    file.write(piece)
+                    file.flush()
                 offset += len(piece)
                 self.advance(len(piece))
                 if cap is not None and offset > cap:

@@ -9,7 +9,7 @@ from pathlib import Path
 import duckdb
 
 from corpus_sql import limits
-from corpus_sql.errors import CorpusError, DataError, ModelError, Problem
+from corpus_sql.errors import CorpusError, DataError, LimitError, ModelError, Problem
 
 # how messages tell that the disk takes no more, and that what lies in the work file cannot be read
 _DISK = ("No space left", "File too large", "Disk quota exceeded", "Could not write")
@@ -35,10 +35,12 @@ def meaning(error: Exception, folder: str) -> CorpusError:
         return damaged(text, folder)
     if met := limits.of(error):
         return met
+    if full := limits.disk(error, folder, ", or point [paths] work elsewhere"):
+        return full
     if isinstance(error, duckdb.OutOfMemoryException):
-        return DataError(Problem("--memory", text, "Give more with --memory."))
+        return LimitError(Problem("--memory", text, "Give more with --memory."))
     if isinstance(error, duckdb.IOException) or any(sign in text for sign in _DISK):
-        return DataError(Problem(folder, text, "Free some disk, or point [paths] work elsewhere, and run again."))
+        return LimitError(Problem(folder, text, "Free some disk, or point [paths] work elsewhere, and run again."))
     return ModelError(Problem("SQL", str(error).strip()))
 
 

@@ -64,7 +64,7 @@ def _udf_error(udf: Udf, arrays: list[pa.Array], error: Exception) -> CorpusErro
     """Name the UDF and, where one row alone fails, that row's first argument."""
     if isinstance(error, CorpusError):
         return error
-    if met := limits.of(error):
+    if met := limits.of(error) or limits.disk(error, Path(udf.file).name):
         return met
     head = ""
     for row in range(min(len(arrays[0]), 2048)):

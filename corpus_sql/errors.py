@@ -59,6 +59,10 @@ class DataError(CorpusError):
     exit_code = 1
 
 
+class LimitError(DataError):
+    """The system or what the user allows gives no more memory, disk, files or threads; the data may be sound."""
+
+
 class AuditError(CorpusError):
     """A finished build does not hold what it must; it is not published."""
 

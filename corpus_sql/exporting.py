@@ -28,7 +28,7 @@ import pyarrow.compute as pc
 import pyarrow.parquet as pq
 import zstandard
 
-from corpus_sql import build_format, files, first_look, forms, oscar_writing, shards
+from corpus_sql import build_format, files, first_look, forms, limits, oscar_writing, shards
 from corpus_sql.errors import ConfigError, DataError, Problem
 from corpus_sql.explain import open_build
 from corpus_sql.oscar_writing import Written
@@ -85,6 +85,8 @@ def export(
                 shutil.rmtree(unfinished, ignore_errors=True)
                 raise
     except OSError as error:
+        if full := limits.disk(error, directory):
+            raise full from error
         what = f"cannot be written: {error.strerror or error}"
         raise DataError(Problem(str(directory), what, "Nothing was exported.")) from error
     return _said(format, directory, whole, written)

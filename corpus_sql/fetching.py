@@ -10,9 +10,9 @@ from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
-from corpus_sql import files, ledger, recipes, validation, writing_raw
+from corpus_sql import files, ledger, limits, recipes, validation, writing_raw
 from corpus_sql.config import Config
-from corpus_sql.downloading import WAIT
+from corpus_sql.downloading import ELSEWHERE, WAIT
 from corpus_sql.errors import ConfigError, CorpusError, Problem
 from corpus_sql.fetch_source import Fetched, Job, Options
 from corpus_sql.ledger import Source
@@ -66,7 +66,8 @@ def fetch(
         try:
             for job, future in zip(jobs, gathering, strict=True):
                 try:
-                    one = job.enter(future.result(), part_bytes)
+                    with limits.writing(config.work, ELSEWHERE):  # where members of archives are unpacked
+                        one = job.enter(future.result(), part_bytes)
                     tell(one)
                     done.append(one)
                 except CorpusError as error:

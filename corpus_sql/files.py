@@ -6,11 +6,17 @@ import ctypes
 import fcntl
 import os
 import shutil
+import stat
+import tempfile
+import time
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
+from io import FileIO
 from pathlib import Path
 
 from corpus_sql.errors import ConfigError, Problem
+
+_HELD_WITHIN = 60  # seconds in which a process that made a folder has surely taken hold of it
 
 
 def reports(build: Path) -> Path:
@@ -29,11 +35,63 @@ def sync(path: Path) -> None:
 
 
 def write(path: Path, content: bytes | str) -> None:
-    """Write a file whole and flush it."""
-    with open(path, "wb") as file:
-        file.write(content.encode() if isinstance(content, str) else content)
-        file.flush()
-        os.fsync(file.fileno())
+    """Write a file whole or not at all, and flush it; one that is there keeps its rights.
+
+    An OSError names the file, which the system does not where the disk is full.
+    """
+    aside = path.parent / f".{path.name}.new"  # one name: who is killed leaves it, and the next takes it over
+    left = memoryview(content.encode() if isinstance(content, str) else content)
+    with _taken(aside) as file:
+        try:
+            file.truncate()
+            while left:
+                left = left[file.write(left) :]
+            if path.exists():
+                os.fchmod(file.fileno(), stat.S_IMODE(path.stat().st_mode))
+            os.fsync(file.fileno())
+            os.replace(aside, path)
+        except BaseException as error:
+            aside.unlink(missing_ok=True)
+            if isinstance(error, OSError) and error.errno:
+                error.filename = str(path)
+            raise
+
+
+def _taken(path: Path) -> FileIO:
+    """Open a file that no other process is writing; who waits for one that gets another name meanwhile asks again."""
+    while True:
+        file = open(os.open(path, os.O_RDWR | os.O_CREAT, 0o666), "r+b", buffering=0)  # noqa: SIM115
+        fcntl.flock(file, fcntl.LOCK_EX)
+        with suppress(FileNotFoundError):
+            if os.path.samestat(os.fstat(file.fileno()), os.stat(path)):
+                return file
+        file.close()
+
+
+@contextmanager
+def scratch(purpose: str) -> Iterator[Path]:
+    """Give a temporary folder, and take away those of killed processes, which nobody holds any more."""
+    for old in Path(tempfile.gettempdir()).glob("corpus-sql-*-*"):
+        _sweep(old)
+    with tempfile.TemporaryDirectory(prefix=f"corpus-sql-{purpose}-") as folder:
+        handle = os.open(folder, os.O_RDONLY)
+        try:
+            fcntl.flock(handle, fcntl.LOCK_EX)
+            yield Path(folder)
+        finally:
+            os.close(handle)
+
+
+def _sweep(folder: Path) -> None:
+    with suppress(OSError):  # another user's, or gone meanwhile
+        handle = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW)
+        try:
+            made = os.fstat(handle)
+            if made.st_uid == os.geteuid() and time.time() - made.st_ctime > _HELD_WITHIN:
+                fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
+                shutil.rmtree(folder)
+        finally:
+            os.close(handle)
 
 
 def publish(building: Path, final: Path) -> None:

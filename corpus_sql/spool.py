@@ -13,6 +13,7 @@ from pathlib import Path
 import numpy as np
 import pyarrow as pa
 
+from corpus_sql import limits
 from corpus_sql.engine_duckdb import DuckDB
 
 STRETCH_BYTES = 16 << 20  # about what is held at once
@@ -51,7 +52,8 @@ def _sorted(rows: Iterable[pa.RecordBatch], of_place: np.ndarray, file: Path) ->
             for start, end in zip(cuts[:-1], cuts[1:], strict=True):
                 if end > start:
                     at = out.tell()
-                    size = out.write(batch.slice(start, end - start).serialize())
+                    with limits.writing(file.parent, ", or point [paths] work elsewhere"):
+                        size = out.write(batch.slice(start, end - start).serialize())
                     pieces.setdefault(int(stretches[start]), []).append((at, size))
     with open(file, "rb") as back:
         for stretch in sorted(pieces):

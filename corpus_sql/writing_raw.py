@@ -11,12 +11,12 @@ import re
 import shutil
 import tempfile
 from collections.abc import Callable, Collection, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 
 import zstandard
 
-from corpus_sql import files
+from corpus_sql import files, limits
 from corpus_sql.errors import ConfigError, Problem
 from corpus_sql.ledger import LedgerFile
 from corpus_sql.resources import sha256_file
@@ -30,12 +30,23 @@ class _Hashed:
     """A file that hashes and counts what is written to it."""
 
     def __init__(self, path: Path):
-        self.file, self.sha256, self.bytes = open(path, "xb"), hashlib.sha256(), 0
+        self.home = path.parents[1]
+        with limits.writing(self.home):
+            self.file = open(path, "xb")
+        self.sha256, self.bytes = hashlib.sha256(), 0
 
     def write(self, data: bytes) -> int:
         self.sha256.update(data)
         self.bytes += len(data)
-        return self.file.write(data)
+        with limits.writing(self.home):
+            return self.file.write(data)
+
+    def close(self) -> None:
+        """Flush it to the disk."""
+        with limits.writing(self.home):
+            self.file.flush()
+            os.fsync(self.file.fileno())
+            self.file.close()
 
 
 class PartWriter:
@@ -62,9 +73,7 @@ class PartWriter:
 
     def _finish(self) -> None:
         self._stream.close()
-        self._open.file.flush()
-        os.fsync(self._open.file.fileno())
-        self._open.file.close()
+        self._open.close()
         self.parts.append((Path(self._open.file.name), self._open.sha256.hexdigest(), self._open.bytes))
         self._open = None
 
@@ -136,7 +145,9 @@ def parts(raw: Path, source_id: str, named: Collection[str], part_bytes: int = P
             yield writer
         finally:
             if writer._open is not None:
-                writer._open.file.close()
+                with suppress(OSError):  # what a full disk did not take
+                    writer._open.file.close()
             shutil.rmtree(folder, ignore_errors=True)
             if not any(home.iterdir()):
-                home.rmdir()
+                with suppress(OSError):  # a mount point stays
+                    home.rmdir()

@@ -470,6 +470,6 @@ def test_a_disk_that_is_full_leaves_nothing(build, tmp_path, monkeypatch):
     with pytest.raises(DataError) as error:
         exporting.export("oscar", build, tmp_path / "out")
     assert str(error.value) == (
-        f"{tmp_path / 'out'}: cannot be written: No space left on device\n    Nothing was exported."
+        f"{tmp_path / 'out'}: takes no more: No space left on device\n    Free some disk there, and run again."
     )
     assert list(tmp_path.iterdir()) == []

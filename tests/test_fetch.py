@@ -15,7 +15,7 @@ import zstandard
 from conftest import ROOT
 from loopback import Server, hub, serving
 
-from corpus_sql import fetch_source, fetching, ledger
+from corpus_sql import fetch_source, fetching, files
 from corpus_sql.downloading import allowed
 from corpus_sql.errors import ConfigError, CorpusError, DataError
 
@@ -473,7 +473,7 @@ def test_a_source_that_fails_keeps_no_other_from_being_fetched(folder, server):
 
 # kills
 
-STEPS = [(os, "rename"), (os, "replace"), (os, "unlink"), (shutil, "rmtree"), (ledger, "_replace")]
+STEPS = [(os, "rename"), (os, "replace"), (os, "unlink"), (shutil, "rmtree"), (files, "write")]
 
 
 def killed_at(step: int, folder: Folder) -> bool:
