@@ -23,6 +23,8 @@ _IN_CONTENT = re.compile(rb"""charset\s*=\s*["']?\s*([^\s;"']+)""", re.IGNORECAS
 _XML = re.compile(rb"""^<\?xml[^>]{0,200}?encoding\s*=\s*["']([A-Za-z0-9_:.-]{1,40})""")
 _MARKUP = re.compile(rb"<[^<>]*>")  # no byte of a longer character of an encoding below is < or >
 _MARKS = {codecs.BOM_UTF8: "utf-8", codecs.BOM_UTF16_LE: "utf-16-le", codecs.BOM_UTF16_BE: "utf-16-be"}
+_LETTER, _KANA, _SYLLABLES = map(re.compile, (r"[^\W\d_\x00-\x7f]", "[\u3041-\u30fa]", "[\uac00-\ud7a3]"))
+_RUN = re.compile(r"(.)\1+")  # Korean laughs and cries in such (U+314B, U+3160), which EUC-JP has as kana
 _LOOKED_AT = 4096  # bytes in which a page says how it is encoded; the standard asks for 1024, pages take more
 # The encodings of the web (WHATWG Encoding Standard) by Python's names, where it means a larger one: by that
 _SAME = (
@@ -139,16 +141,34 @@ def _codec(name: str) -> str | None:
 
 
 def _detected(content: bytes) -> str:
-    """Return the codec that charset-normalizer finds; markup, which says nothing of it, is left out."""
+    """Return the codec that charset-normalizer finds; markup, which says nothing of it, is left out.
+
+    It takes two of three short Japanese and Chinese texts for Korean, so two scripts speak first: where a decoding has
+    kana it is Japanese, and what has few Hangul syllables in the Korean decoding is not Korean.
+    """
     from charset_normalizer import from_bytes
 
-    matches = from_bytes(_MARKUP.sub(b" ", content), cp_isolation=_FOUND, enable_fallback=False)
+    content = _MARKUP.sub(b" ", content)
+    for codec in ("euc_jis_2004", "cp932"):
+        if _share(content, codec, _KANA) >= 0.2:  # of 157 Japanese sentences the least is 0.27, of others the most 0
+            return codec
+    others = [one for one in _FOUND if one != "cp949" or _share(content, one, _SYLLABLES) >= 0.8]
+    matches = from_bytes(content, cp_isolation=others, enable_fallback=False)
     best = matches.best()
     if best is None:
         raise ValueError("names no encoding, is not UTF-8, and no other could be detected")
     if best.encoding == "cp1250" and any(one.encoding == "cp1252" and one.chaos <= best.chaos for one in matches):
         return "cp1252"  # a short text fits both, and browsers take this one
     return {"gbk": "gb18030", "gb2312": "gb18030"}.get(best.encoding, best.encoding)
+
+
+def _share(content: bytes, codec: str, letters: re.Pattern[str]) -> float:
+    """Return which part these are of the letters beyond ASCII; 0 where there are none, or the codec does not fit."""
+    try:
+        found = _LETTER.findall(_RUN.sub("", content.decode(codec)))
+    except UnicodeDecodeError:
+        return 0.0
+    return sum(map(bool, map(letters.match, found))) / max(1, len(found))
 
 
 def _decoded(content: bytes, codec: str, name: str) -> str:

@@ -339,6 +339,12 @@ def test_the_encoding_of_a_page(content, charset, text):
             "euc_kr",
             "여우는 들판을 빠르게 달리고 강아지는 햇볕 아래에서 잠을 잡니다. 아이들은 강가에서 노래를 불렀습니다.",
         ),
+        ("euc_kr", "오늘 정말 재미있었어요 ㅋㅋㅋㅋㅋㅋㅋㅋ"),
+        ("euc_jp", "今日はとても寒いです。"),
+        ("euc_jp", "昨日、友達と駅前の喫茶店で会いました。"),
+        ("shift_jis", "今日はとても寒いです。"),
+        ("gb18030", "春天来了，山上的花都开了。"),
+        ("gb18030", "他每天早上六点起床，先去河边跑步。"),
     ],
 )
 def test_the_encoding_of_a_page_that_names_none(encoding, text):
