@@ -5,6 +5,7 @@ The config, the provenance gate, every model compiled and run over relations wit
 
 from __future__ import annotations
 
+import tomllib
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -13,7 +14,7 @@ from typing import Any
 from corpus_sql import build, ledger, planning
 from corpus_sql.compile import Compiled
 from corpus_sql.engine_duckdb import LEAST_MEMORY, DuckDB
-from corpus_sql.errors import CorpusError, ModelError, Problem
+from corpus_sql.errors import ConfigError, CorpusError, ModelError, Problem
 from corpus_sql.files import scratch
 from corpus_sql.functions import StreamUdf
 from corpus_sql.project import Project, open_project
@@ -69,7 +70,7 @@ def check(config_path: Path) -> Found:
     try:
         project = open_project(config_path)
     except CorpusError as error:
-        found.problems += error.problems
+        found.problems += error.problems + _of_the_ledger(config_path)
         return found
     found.replaced = project.replaced
     found.problems += build.targets(project.config)
@@ -91,6 +92,19 @@ def check(config_path: Path) -> Found:
     except CorpusError as error:
         found.problems += error.problems
     return found
+
+
+def _of_the_ledger(config_path: Path) -> list[Problem]:
+    """Return what is malformed in the ledger of a config that cannot be taken, if it says where that is."""
+    try:
+        places = tomllib.loads(Path(config_path).read_text("utf-8")).get("paths", {})
+        path = Path(config_path).resolve().parent / places.get("artifacts", "artifacts") / "corpus" / ledger.LEDGER
+        ledger.read_ledger(path)
+    except ConfigError as error:
+        return error.problems
+    except (CorpusError, OSError, ValueError, AttributeError, TypeError):
+        pass  # that of the config is told already
+    return []
 
 
 def _on_nothing(project: Project, compiled: list[Compiled]) -> list[Problem]:

@@ -14,6 +14,7 @@ from typer.core import TyperCommand
 
 from corpus_sql import __version__, builds, limits
 from corpus_sql.errors import CorpusError, install, shortened
+from corpus_sql.written_urls import in_text
 
 app = typer.Typer(
     name="corpus-sql",
@@ -49,7 +50,7 @@ def main() -> NoReturn:
         app(prog_name="corpus-sql")
     except CorpusError as error:
         for problem in shortened(error.problems):
-            _say(f"error: {problem}")
+            _say(in_text(f"error: {problem}"))
         code = error.exit_code
     except OSError as error:
         if isinstance(error, BrokenPipeError) or limits.of(error):

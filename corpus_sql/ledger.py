@@ -23,6 +23,7 @@ from corpus_sql.config import Config
 from corpus_sql.errors import ConfigError, Problem, RefusedError
 from corpus_sql.raw_files import Progress, Unread, is_date, is_day
 from corpus_sql.validation import cut, did_you_mean, findings, nearest, shown
+from corpus_sql.written_urls import written
 
 if TYPE_CHECKING:
     from corpus_sql.raw import RawFile
@@ -289,12 +290,14 @@ def _named(path: tuple[str | int, ...]) -> str:
 
 
 def _source(row: dict[str, Any], line: int) -> Source:
+    """Return a row as a build tells of it: of URLs that were written by hand, what signs or opens them stays behind."""
+    recipe = row.get("recipe")
     return Source(
-        **{key: row.get(key) for key in _SCALARS},
+        **{key: row.get(key) for key in _SCALARS} | {"url": written(row["url"])},
         files=tuple(LedgerFile(**one) for one in row["files"]),
         superseded=tuple(LedgerFile(**one) for one in row.get("superseded", ())),
-        upstream=tuple(Upstream(**one) for one in row.get("upstream", ())),
-        recipe=row.get("recipe"),
+        upstream=tuple(Upstream(**one | {"url": written(one["url"])}) for one in row.get("upstream", ())),
+        recipe=recipe and recipe | {"url": [written(url) for url in recipe["url"]]},
         line=line,
     )
 

@@ -7,9 +7,10 @@ from functools import partial
 from corpus_sql import charts
 from corpus_sql.pii_shown import without_pii
 from corpus_sql.report_facts import Facts, Rows
-from corpus_sql.report_parts import MOST, Chart, Section, Table, cut, shift, size_of
+from corpus_sql.report_parts import MOST, Chart, Section, Table, cut, shift
 from corpus_sql.report_problems import not_run, percent, targets
 from corpus_sql.shown import plain
+from corpus_sql.validation import size_of
 
 
 def _before_after(name: str, rows: Rows, key: str) -> tuple[Table, list[Chart]]:

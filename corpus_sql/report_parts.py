@@ -70,11 +70,3 @@ def shift(of: str, rows: list[tuple[str, int, int]]) -> list[Chart]:
             (("as read", "before"), ("as kept", "c0")),
         )
     ]
-
-
-def size_of(size: int) -> str:
-    """Spell a size in bytes."""
-    for unit, name in ((1 << 30, "GiB"), (1 << 20, "MiB"), (1 << 10, "KiB")):
-        if size >= unit:
-            return f"{size / unit:,.1f} {name}"
-    return f"{size:,} bytes"

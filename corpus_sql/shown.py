@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 from rich.cells import cell_len
 
 from corpus_sql.pii_shown import without_pii
-from corpus_sql.validation import counted
+from corpus_sql.validation import counted, size_of
 
 if TYPE_CHECKING:
     from corpus_sql.build import Outcome
@@ -113,10 +113,10 @@ def outcome(found: Outcome, verbose: bool = False) -> Iterator[str]:
     """What a run says last."""
     if found.status == "planned":
         yield from planned(found, verbose)
-        sizes = ", ".join(f"{key} {size / (1 << 30):.2f} GiB" for key, size in found.estimate.items())
+        sizes = ", ".join(f"{key} {size_of(size)}" for key, size in found.estimate.items())
         yield f"disk, at most about: {sizes}"
-        held, most = (found.cache[key] / (1 << 30) for key in ("held", "cache_max"))
-        yield f"earlier results: {held:.2f} GiB held; beyond cache_max, {most:.2f} GiB, the oldest go"
+        held, most = (size_of(found.cache[key]) for key in ("held", "cache_max"))
+        yield f"earlier results: {held} held; beyond cache_max, {most}, the oldest go"
         return
     written = found.written
     if found.status == "hashes":

@@ -136,6 +136,14 @@ def cut(text: str) -> str:
     return text if len(text) <= _LONGEST else text[: _LONGEST - 3] + "..."
 
 
+def size_of(size: int) -> str:
+    """Spell a size in bytes."""
+    for unit, name in ((1 << 30, "GiB"), (1 << 20, "MiB"), (1 << 10, "KiB")):
+        if size >= unit:
+            return f"{size / unit:,.1f} {name}"
+    return f"{size:,} bytes"
+
+
 def counted(n: int, noun: str) -> str:
     """Return a number with its noun: 1 file, 2,000 files, 2 records of type request."""
     if n == 1:

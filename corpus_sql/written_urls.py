@@ -22,6 +22,7 @@ _USER = re.compile(
 )
 _QUERY = re.compile(r"\?([^#]*)", re.DOTALL)
 _FRAGMENT = re.compile(r"#(.*)", re.DOTALL)
+_SLASH = re.compile(r"^[\"']?[a-z][a-z0-9+.-]+:/(?=[^/])")  # what a path makes of https://
 _BETWEEN = re.compile(r"[^\s\"'<>()]+")
 
 
@@ -33,8 +34,14 @@ def written(url: str) -> str:
 
 
 def in_text(text: str) -> str:
-    """Return a message of another program with each URL in it as `written` has it."""
-    return _BETWEEN.sub(lambda found: written(found[0]) if re.search(r"//|\?", found[0]) else found[0], text)
+    """Return a message with each URL, and each user:password@host, in it as `written` has it."""
+    return _BETWEEN.sub(lambda found: _spoken(found[0]), text)
+
+
+def _spoken(word: str) -> str:
+    if "@" in word:
+        word = _SLASH.sub(lambda scheme: scheme[0] + "/", word)
+    return written(word) if re.search(r"//|\?|[^:/@]:[^:/@]+@", word) else word
 
 
 def _without_secrets(sign: str, query: str) -> str:

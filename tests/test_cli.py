@@ -386,6 +386,19 @@ def test_memory_sizes(text: str, size: int):
     assert memory_bytes(text) == size
 
 
+def test_check_reads_the_ledger_also_where_the_config_cannot_be_taken(corpus: Corpus, command):
+    corpus.source("s", ["one"])
+    corpus.configure('stages = []\nshard_row = 3\n[paths]\nartifacts = "artifacts"')
+    ledger = corpus.folder / "artifacts" / "corpus" / "LEDGER.jsonl"
+    ledger.write_text(ledger.read_text() + "{\n")
+    code, out, _ = command("check", corpus.config)
+    assert code == 2
+    assert [line for line in out.splitlines() if line.startswith("error: ")] == [
+        f"error: {corpus.config}:5: shard_row: is not a known key",
+        f"error: {ledger}:2:2: is not JSON: Expecting property name enclosed in double quotes",
+    ]
+
+
 def test_no_config(command, tmp_path: Path):
     missing = tmp_path / "corpus.toml"
     fix = "    Give the path of a TOML config; `corpus-sql init DIR` writes one to start from.\n"

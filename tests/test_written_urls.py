@@ -8,6 +8,7 @@ from test_fetch import Folder, jsonl, problems
 
 from corpus_sql.errors import ConfigError, CorpusError, DataError, RefusedError
 from corpus_sql.importing import import_files
+from corpus_sql.ledger import read_ledger
 from corpus_sql.validation import shown
 from corpus_sql.written_urls import in_text, written
 
@@ -83,6 +84,40 @@ def test_within_messages():
     assert in_text(said) == "HTTPConnectionPool(host='h'): Max retries exceeded with url: /a?b=1 (Caused by x)"
     assert shown({"https://me:s3cret@h/a?sig=s3cret": 1}) == '{"https://h/a": 1}'
     assert shown("https://me:s3cret@h/a?sig=s3cret") == '"https://h/a"'
+
+
+@pytest.mark.parametrize(
+    ("said", "fit"),
+    [
+        ('hosts[0] is "me:s3cret@h", not a host', 'hosts[0] is "h", not a host'),
+        ("https:/me:s3cret@h/corpus.toml: there is no such file", "https://h/corpus.toml: there is no such file"),
+        ("corpus.toml:12:3: at 10:30 a@b.example wrote", "corpus.toml:12:3: at 10:30 a@b.example wrote"),
+        ("data/a@b.jsonl:7: Did you mean gopher?", "data/a@b.jsonl:7: Did you mean gopher?"),
+    ],
+)
+def test_passwords_in_what_a_command_says(said, fit):
+    assert in_text(said) == fit
+
+
+def test_a_row_that_was_written_by_hand(folder):
+    url = f"https://me:s3cret@example.org/a.jsonl{SIGNED}"
+    recipe = {"url": [url], "revision": None, "format": "jsonl", "fields": {}}
+    row = {
+        "source_id": "s",
+        "url": url,
+        "license_spdx": "CC0-1.0",
+        "data_class": "public",
+        "retrieved": "2026-01-02",
+        "files": [],
+        "upstream": [{"url": url}],
+        "recipe": recipe,
+    }
+    folder.ledger.parent.mkdir(parents=True)
+    folder.ledger.write_text(json.dumps(row))
+    (source,) = read_ledger(folder.ledger).values()
+    plain = f"https://example.org/a.jsonl{PLAIN}"
+    assert (source.url, source.upstream[0].url, source.recipe["url"]) == (plain, plain, [plain])
+    assert "s3cret" not in source.to_json()
 
 
 def test_fetch_asks_with_the_signature_and_writes_the_url_without(folder, server):
