@@ -48,14 +48,15 @@ HINTS = (r"[0-9]\.[0-9]{1,3}\.[0-9]{1,3}\.[0-9]", r"[0-9A-Fa-f]::|::[0-9A-Fa-f]|
 
 @functools.cache
 def _patterns():
-    return pattern(HINTS[0], captures=False), pattern(r"[0-9]+(?:\.[0-9]+)+"), pattern(_SIX)
+    return pattern(HINTS[0], captures=False), pattern(r"[0-9]+(?:\.[0-9]+){3,}"), pattern(_SIX)
 
 
 def find_ips(text: str, folded: bytes) -> list[tuple[int, int]]:
     """Return the spans of addresses; loopback, unspecified and netmask addresses are none."""
     hint, four, six = _patterns()
     spans = []
-    for match in six.finditer(folded):
+    colons = b"::" in folded or folded.count(b":") > 5  # fewer in most texts, and no address without them
+    for match in six.finditer(folded) if colons else ():
         span = _six(text, folded, *match.span())
         if span:
             spans.append(span)

@@ -360,6 +360,26 @@ def test_key_of_every_vendor(source):
             assert cleaned(f"令牌{token}泄露", ("key",)) == "令牌<KEY>泄露", token
 
 
+@pytest.mark.parametrize("head", ["AKIA", "LTAI", "npm_", "gsk_", "sgp_", "NRAK-"])
+def test_a_token_longer_than_its_vendor_says_today_goes_whole(head):
+    alphabet = "ABCDEF0123456789" if head in ("AKIA", "NRAK-") else "abcdef0123456789"
+    token = head + "".join(random.Random(head).choices(alphabet, k=90))
+    assert cleaned(f"key: {token}.", ("key",)) == "key: <KEY>."
+
+
+@check(
+    [
+        ("commit", "commit 9fceb02d0ae598e95dc970b74767f19372d61af8", None),
+        ("digest", "sha256:e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855", None),
+        ("identifier", "request id 123e4567-e89b-12d3-a456-426614174000", None),
+        ("name in code", "api_org_settings_of_the_user = load_settings(key_of_first_user)", None),
+        ("class in code", "class BSAConfigurationOfTheFirstUserGroup2:", None),
+    ]
+)
+def test_what_is_long_and_no_secret(text, after):
+    assert cleaned(text, ("key",)) == after
+
+
 @check(
     [
         ("groups", "2341 2341 2346 end", "<AADHAAR> end"),
