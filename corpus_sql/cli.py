@@ -520,16 +520,17 @@ def _told(*builds: Path) -> AbstractContextManager[None]:
 
 
 def _print(lines: Iterable[str]) -> None:
-    from corpus_sql.shown import plain
+    from corpus_sql.shown import columns, folded, plain
 
     for line in lines:
-        print(plain(line))
+        print(*folded(plain(line), columns(sys.stdout)), sep="\n")
 
 
 def _say(text: str) -> None:
-    from corpus_sql.shown import plain
+    from corpus_sql.shown import columns, folded, plain
 
-    print(plain(text), file=sys.stderr)
+    for line in plain(text).split("\n"):
+        print(*folded(line, columns(sys.stderr)), sep="\n", file=sys.stderr)
 
 
 def _print_json(value: Any) -> None:

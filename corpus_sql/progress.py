@@ -58,7 +58,7 @@ class Bar:
         """End the step that runs."""
         with self.lock:
             self.ended.add(self.name)
-            self.name, self.called, self.total, self.count = "", "", None, 0
+            self.name, self.total, self.count = "", None, 0  # between two steps the bar says what was done last
 
     def share(self) -> float:
         """Return the share of the whole that is done, below 1."""

@@ -8,11 +8,13 @@ import math
 import os
 import re
 import shlex
+import shutil
+import sys
 from collections.abc import Iterator
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TextIO
 
-from rich.cells import cell_len
+from rich.cells import cell_len, set_cell_size
 
 from corpus_sql.pii_shown import without_pii
 from corpus_sql.validation import counted, size_of
@@ -32,6 +34,7 @@ _ACTING = re.compile(
 
 _LANGUAGES = 10  # lines of the table at the end of a run
 WIDTH = 100  # columns that a line of a story takes, where it can be kept short
+_LEAST = 8  # columns that a column of text keeps in a narrow terminal
 ITEMS = 5  # protected items that a story names
 
 
@@ -63,9 +66,36 @@ def json_plain(text: str) -> str:
     return _ACTING.sub(lambda m: m[0] if m[0] in "\n\r\t" else json.dumps(m[0])[1:-1], text)
 
 
+def columns(stream: TextIO) -> int | None:
+    """Return how many columns a terminal has; None for a file or a pipe, which get lines and tables in full."""
+    return shutil.get_terminal_size().columns if stream.isatty() else None
+
+
+def folded(line: str, width: int | None) -> Iterator[str]:
+    """Break a line at spaces where it is wider than that, each further part below its first word, four to the right."""
+    indent = " " * (len(line) - len(line.lstrip()) + 4)
+    while width and cell_len(line) > width:
+        cut = max(
+            (m.start() for m in re.finditer(r"(?<=\S) ", line) if cell_len(line[: m.start()]) <= width), default=0
+        )
+        if not cut:  # a word as wide as the terminal, such as a path
+            break
+        yield line[:cut]
+        line = indent + line[cut:].lstrip()
+    yield line
+
+
 def table(head: tuple[str, ...], rows: list[tuple], left: int = 1) -> Iterator[str]:
-    """Lay rows out in columns; the first `left` columns are text, the others numbers. Wide characters count double."""
+    """Lay rows out in columns; the first `left` columns are text, the others numbers. Wide characters count double.
+
+    In a terminal that is narrower, the widest columns of text are cut.
+    """
     cells = [[*head], *([spelled(value) for value in row] for row in rows)]
+    widths = [max(cell_len(row[i]) for row in cells) for i in range(len(head))]
+    room = columns(sys.stdout) or sum(widths) + 2 * len(widths)
+    for row in cells:
+        for i, width in enumerate(_narrowed(widths, left, room - 2 * (len(widths) - 1))):
+            row[i] = _cut_to(row[i], width)
     widths = [max(cell_len(row[i]) for row in cells) for i in range(len(head))]
     for row in cells:
         parts = []
@@ -73,6 +103,21 @@ def table(head: tuple[str, ...], rows: list[tuple], left: int = 1) -> Iterator[s
             gap = " " * (widths[i] - cell_len(value))
             parts.append(value + gap if i < left else gap + value)
         yield "  ".join(parts).rstrip()
+
+
+def _narrowed(widths: list[int], left: int, room: int) -> list[int]:
+    """Return widths that fit into the room: what is too much is taken from the widest columns of text.
+
+    The first one stays as it is: what stands there, such as an id, is what can be asked for.
+    """
+    found = list(widths)
+    while sum(found) > room and (widest := max(found[1:left], default=0)) > _LEAST:
+        found[found.index(widest, 1)] -= 1
+    return found
+
+
+def _cut_to(value: str, width: int) -> str:
+    return value if cell_len(value) <= width else set_cell_size(value, width - 1).rstrip() + "…"
 
 
 def spelled(value: Any) -> str:
