@@ -17,6 +17,7 @@ from corpus_sql import raw_line
 from corpus_sql.import_documents import Unfit, without_bytes
 from corpus_sql.import_inputs import Bad, Record
 from corpus_sql.raw_fields import Fault, rfc3339, utc
+from corpus_sql.to_quarantine import of_record
 from corpus_sql.validation import shown
 
 
@@ -54,7 +55,8 @@ def line(url: str, record: Record | Bad, made: Making) -> tuple[bytes, Fault | N
     if len(content) > made.max_bytes:
         return content, Fault("oversize_line", f"longer than max_line_bytes = {made.max_bytes}")
     read = raw_line.parse(content, made.license_spdx)
-    return content, failed or (read if isinstance(read, Fault) else None)
+    fault = read if isinstance(read, Fault) else None
+    return content, failed or (fault if isinstance(record, Bad) else of_record(fault, record.fields))
 
 
 def _document(url: str, record: Record, made: Making) -> dict[str, Any]:

@@ -16,6 +16,7 @@ from corpus_sql import raw_line
 from corpus_sql.errors import Problem
 from corpus_sql.import_inputs import Bad, Input, Record
 from corpus_sql.raw_fields import Fault, rfc3339, utc
+from corpus_sql.to_quarantine import of_record
 from corpus_sql.validation import shown
 
 
@@ -106,7 +107,7 @@ def raw(one: Input, record: Record | Bad, fields: Fields, max_bytes: int) -> tup
         has = ", ".join(list(record.fields)[:10]) or "none"
         what = f"has no field {shown(fields.text)}; --text-field names another; its fields: {has}"
         fault = Fault(fault.reason, what if fault.reason == "missing_text" else fault.detail)
-    return content, made, failed or fault
+    return content, made, failed or of_record(fault, record.fields)
 
 
 def line(document: dict[str, Any], license_spdx: str, max_bytes: int) -> tuple[bytes, Fault | None]:

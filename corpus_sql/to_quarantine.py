@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass, field
+from typing import Any
 
 from corpus_sql.errors import Problem
 from corpus_sql.raw_fields import Fault
@@ -45,6 +47,12 @@ class ToQuarantine:
 def problem(where: str, fault: Fault) -> Problem:
     """Return a line's problem, its reason in front."""
     return Problem(where, f"{fault.reason}: {fault.detail}")
+
+
+def of_record(fault: Fault | None, fields: Mapping[str, Any]) -> Fault | None:
+    """Return a line's fault; of a record whose text could not be taken out, with why that was."""
+    why = fields.get("extraction_error")
+    return Fault(fault.reason, str(why)) if why and fault and fault.reason == "null_text" else fault
 
 
 def stops_short(fault: Fault) -> bool:

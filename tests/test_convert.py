@@ -495,6 +495,18 @@ def test_a_record_whose_text_cannot_be_had_is_left_to_quarantine(tmp_path, recor
     assert fields["text"] is None and fields["extraction_error"].startswith(error)
 
 
+def test_a_record_that_the_build_will_quarantine_is_named_with_why(folder, server):
+    server.files["/w.warc"] = warc(
+        response(b"one", "Content-Type: text/plain"), response(b"na\xefve", "Content-Type: text/plain; charset=utf-8")
+    )
+    folder.write({"s": {"url": f"{server.url}/w.warc", "format": "warc"}})
+    (done,) = folder.fetch()
+    assert done.lines()[-2:] == [
+        "    1 document that the build will quarantine: null_text",
+        f"        {server.url}/w.warc#2: null_text: is not utf-8: byte 2 (0xef)",
+    ]
+
+
 def test_a_record_is_decoded_as_its_server_says_before_the_page(tmp_path):
     page = PAGE.format('<meta charset="utf-8">', SENTENCE).encode("latin-1")
     plain = response("“ä”".encode("cp1252"), "Content-Type: text/plain; charset=latin1")
