@@ -75,7 +75,7 @@ def find(config: Config) -> list[Earlier]:
                 method = _method(real) if one and table == "split" else "group_hash"
             except CorpusError as error:
                 problems += [
-                    Problem(where, f"{problem.where} {problem.what}", problem.fix) for problem in error.problems
+                    Problem(where, f"{problem.where}: {problem.what}", problem.fix) for problem in error.problems
                 ]
                 continue
             if one is None:

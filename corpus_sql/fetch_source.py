@@ -9,7 +9,6 @@ from __future__ import annotations
 import contextlib
 import dataclasses
 import datetime
-import json
 import re
 import shutil
 import threading
@@ -126,6 +125,10 @@ class Job:
             row = dataclasses.replace(row, url=written(recipe.urls[0]))
         return row
 
+    def _named(self) -> list[str]:
+        """The raw files that the ledger's row names."""
+        return [one.path for one in (*self.present.files, *self.present.superseded)] if self.present else []
+
     # in a thread of its own
 
     def gather(self) -> Gathered:
@@ -133,9 +136,9 @@ class Job:
         self._lock.enter_context(files.locked(self.home))
         path = self.config.corpus / ledger.LEDGER  # read now: another run may have just let go of the folder
         self.present = ledger.read_ledger(path).get(self.recipe.source_id) if path.exists() else None
+        writing_raw.settle(self.raw, self.recipe.source_id, self._named())
         self.row = self._row()
         self._judge_row()
-        self._recover()
         if self._is_whole():
             shutil.rmtree(self.home)  # what a run that was killed at its very end has left
             return Gathered(None)
@@ -280,8 +283,7 @@ class Job:
             whole=self.recipe.format in fetch_files.WHOLE,
             fields=self.recipe.fields,
         )
-        named = [one.path for one in (*present.files, *present.superseded)] if present else []
-        with writing_raw.parts(self.raw, self.recipe.source_id, named, part_bytes) as writer:
+        with writing_raw.parts(self.raw, self.recipe.source_id, self._named(), part_bytes) as writer:
             self._convert(gathered.files, made, writer, outcome)
             writer.close()
             if not writer.parts:
@@ -290,8 +292,8 @@ class Job:
                 fix = f"Passed over: {passed}." if passed else "Nothing was written."
                 raise DataError(Problem(self.recipe.source_id, what, fix))
             outcome.state, row = self._publish(writer, row, same)
-        if row != present:
-            ledger.write_source(path, row, before=later)
+            if row != present:
+                ledger.write_source(path, row, before=later)
         shutil.rmtree(self.home, ignore_errors=True)
         outcome.files, outcome.superseded = row.files, row.superseded
         return outcome
@@ -307,7 +309,7 @@ class Job:
             what = "the upstream files are the same, but make other raw files than the ledger lists"
             fix = "Another version of a tool reads them otherwise. --replace puts these in the place of those."
             raise ConfigError(Problem(self.recipe.source_id, what, fix))
-        entries = writer.publish(self.raw, row.retrieved.replace("-", ""), self._announce)
+        entries = writer.publish(self.raw, row.retrieved.replace("-", ""))
         superseded = (*present.superseded, *before) if present else ()
         row = dataclasses.replace(row, files=entries, superseded=superseded)
         return "replaced" if before else "fetched", row
@@ -334,26 +336,6 @@ class Job:
         if problems:
             what = "nothing was written; what was fetched is kept"
             raise DataError([*problems, *outcome.unfit.incomplete(), Problem(self.recipe.source_id, what)])
-
-    # kills in between
-
-    def _announce(self, entries: tuple[LedgerFile, ...]) -> None:
-        """Note which raw files are about to be named, so that a kill before the ledger row leaves no strangers."""
-        files.write(self.home / "publishing.json", json.dumps([[one.path, one.sha256] for one in entries]))
-
-    def _recover(self) -> None:
-        note = self.home / "publishing.json"
-        if not note.exists():
-            return
-        listed = {one.path for one in (*self.present.files, *self.present.superseded)} if self.present else set()
-        with contextlib.suppress(ValueError):  # a note that is cut was not followed by anything
-            for name, sha256 in json.loads(note.read_text()):
-                path = self.raw / name
-                if name not in listed and path.is_file() and resources.sha256_file(path) == sha256:
-                    path.unlink()
-                    with contextlib.suppress(OSError):
-                        path.parent.rmdir()
-        note.unlink()
 
     def close(self) -> None:
         """Let go of the folder."""

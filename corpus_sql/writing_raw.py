@@ -6,11 +6,12 @@ The same lines give the same bytes: one zstd frame a part at a fixed level, cut 
 from __future__ import annotations
 
 import hashlib
+import json
 import os
 import re
 import shutil
 import tempfile
-from collections.abc import Callable, Collection, Iterator
+from collections.abc import Collection, Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
 
@@ -24,6 +25,9 @@ from corpus_sql.resources import sha256_file
 PART_BYTES = 256 << 20  # decompressed bytes after which a part ends: some 80 MB of file, a second to read
 LEVEL = 6  # of zstd; 3 makes files of text a tenth larger, 12 takes five times as long for a twentieth less
 _NAME = re.compile(r"part-([0-9]{5})\.jsonl\.zst")
+
+
+_NOTE = ".publishing.json"  # beside the days of a source: the parts that are about to be named
 
 
 class _Hashed:
@@ -82,13 +86,11 @@ class PartWriter:
         if self._open is not None:
             self._finish()
 
-    def publish(
-        self, raw: Path, day: str, announce: Callable[[tuple[LedgerFile, ...]], None] | None = None
-    ) -> tuple[LedgerFile, ...]:
+    def publish(self, raw: Path, day: str) -> tuple[LedgerFile, ...]:
         """Move the parts to their place below `raw`, numbered after those that lie there; return their ledger entries.
 
-        No file that lies there is touched: those of an earlier import may be superseded, but are still there.
-        announce: called with the entries before the first part is moved.
+        No file that lies there is touched: those of an earlier import may be superseded, but are still there. What is
+        about to be named is noted first, so that who is stopped before the ledger's row leaves no strangers.
         """
         target = raw / self.source_id / day
         target.mkdir(parents=True, exist_ok=True)
@@ -102,8 +104,9 @@ class PartWriter:
             LedgerFile(f"{self.source_id}/{day}/{name}", sha256, size)
             for name, (_, sha256, size) in zip(names, self.parts, strict=True)
         )
-        if announce:
-            announce(entries)
+        note = json.dumps([[one.path, one.sha256] for one in entries])
+        with limits.writing(target.parent):
+            files.write(target.parent / _NOTE, note)
         for name, (path, _, _) in zip(names, self.parts, strict=True):
             os.rename(path, target / name)
         files.sync(target)
@@ -128,12 +131,13 @@ def parts(raw: Path, source_id: str, named: Collection[str], part_bytes: int = P
     """Open a writer of a source's raw files; what was not published when the block ends is gone.
 
     named: the paths relative to `raw` that the source's ledger row names. Raises ConfigError when a part lies there
-    that it does not name, such as one left by an import that was killed, or when another import works on the source.
+    that it does not name and no stopped import noted, or when another import works on the source.
     """
     home = raw / source_id
     with files.locked(home):
+        _recover(raw, home, named)
         names = sorted(path.relative_to(raw).as_posix() for path in home.glob("[0-9]*/part-*.jsonl.zst"))
-        fix = "An import that was interrupted may have left it: move it away."
+        fix = "Move it away: no import has noted it, and it may be changed or belong elsewhere."
         what = "lies among the raw files, but the ledger does not name it"
         if strange := [Problem(str(raw / name), what, fix) for name in names if name not in named]:
             raise ConfigError(strange)
@@ -143,6 +147,7 @@ def parts(raw: Path, source_id: str, named: Collection[str], part_bytes: int = P
         writer = PartWriter(source_id, folder, part_bytes)
         try:
             yield writer
+            (home / _NOTE).unlink(missing_ok=True)
         finally:
             if writer._open is not None:
                 with suppress(OSError):  # what a full disk did not take
@@ -151,3 +156,24 @@ def parts(raw: Path, source_id: str, named: Collection[str], part_bytes: int = P
             if not any(home.iterdir()):
                 with suppress(OSError):  # a mount point stays
                     home.rmdir()
+
+
+def settle(raw: Path, source_id: str, named: Collection[str]) -> None:
+    """Take away what one who was stopped had named before the ledger's row did; `parts` does so too."""
+    if (raw / source_id / _NOTE).is_file():
+        with files.locked(raw / source_id):
+            _recover(raw, raw / source_id, named)
+
+
+def _recover(raw: Path, home: Path, named: Collection[str]) -> None:
+    note = home / _NOTE
+    if not note.is_file():
+        return
+    with suppress(ValueError, TypeError):
+        for name, sha256 in json.loads(note.read_text("utf-8")):
+            path = raw / name
+            if path.parents[1] == home and name not in named and path.is_file() and sha256_file(path) == sha256:
+                path.unlink()
+                with suppress(OSError):  # other days' files stay
+                    path.parent.rmdir()
+    note.unlink()

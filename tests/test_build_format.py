@@ -73,5 +73,6 @@ def test_an_older_build_still_holds_its_splits_and_a_newer_one_is_refused(made: 
     with pytest.raises(ConfigError) as refused:
         build.run(made.config)
     assert [f"{one.where}: {one.what}" for one in refused.value.problems] == [
-        f"{new}: this build has format 7, and corpus-sql {__version__} reads format 2 here"
+        f"{made.config}:7: [split] against: {new}: this build has format 7, and corpus-sql {__version__} reads "
+        "format 2 here"
     ]

@@ -156,7 +156,7 @@ def test_an_earlier_build_that_a_config_names(copy: Copy, corpus: Corpus, table:
             continue
         with pytest.raises(CorpusError) as raised:
             corpus.run(config, plan=True)
-        assert f"[{table}] against: {copy.build / file} is damaged: " in str(raised.value), shape
+        assert f"[{table}] against: {copy.build / file}: is damaged: " in str(raised.value), shape
         assert str(raised.value).endswith(f"\n    corpus-sql verify {copy.build} says what is damaged."), shape
 
 

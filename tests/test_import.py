@@ -13,7 +13,7 @@ import pytest
 import zstandard
 
 from corpus_sql import config as config_module
-from corpus_sql import ledger, raw
+from corpus_sql import files, ledger, raw
 from corpus_sql.errors import ConfigError, DataError, RefusedError
 from corpus_sql.importing import import_files
 from corpus_sql.project import builtin
@@ -664,8 +664,46 @@ def test_a_part_that_no_row_names_is_not_imported_over(folder):
         folder.run("text", folder.file("a.txt", "t"))
     assert problems(error) == [
         f"{left}: lies among the raw files, but the ledger does not name it\n"
-        "    An import that was interrupted may have left it: move it away."
+        "    Move it away: no import has noted it, and it may be changed or belong elsewhere."
     ]
+
+
+STEPS = [(files, "write"), (os, "rename"), (os, "replace"), (ledger, "write_source"), (Path, "unlink")]
+
+
+def test_stopped_before_any_step_and_run_again(tmp_path, monkeypatch):
+    """Every step that makes something final: the note, the part, the row, one after the other."""
+    for step in range(1, 20):
+        count, root = 0, tmp_path / str(step)
+        root.mkdir()
+        folder = Folder(root)
+        path = folder.file("a.jsonl", '{"text": "one"}\n{"text": "two"}\n')
+
+        def counting(original, step=step):
+            def counted(*arguments, **more):
+                nonlocal count
+                count += 1
+                if count == step:
+                    raise KeyboardInterrupt
+                return original(*arguments, **more)
+
+            return counted
+
+        stopped = False
+        with monkeypatch.context() as patched:
+            for module, name in STEPS:
+                patched.setattr(module, name, counting(getattr(module, name)))
+            try:
+                folder.run("jsonl", path)
+            except KeyboardInterrupt:
+                stopped = True
+        folder.run("jsonl", path)
+        (part,) = [path for path in folder.raw.rglob("*") if path.is_file()]
+        assert [one["path"] for one in folder.row()["files"]] == [part.relative_to(folder.raw).as_posix()], step
+        assert [one["text"] for one in folder.lines()] == ["one", "two"]
+        if not stopped:
+            break
+    assert step > 5
 
 
 def test_other_rows_of_the_ledger_stay_as_they_are(folder):
