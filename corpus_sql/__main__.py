@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import sys
 
-from corpus_sql import limits, stopping
+from corpus_sql import stopping
 
 
 def main() -> None:
@@ -13,6 +13,8 @@ def main() -> None:
 
 
 def _run() -> int:
+    from corpus_sql import limits
+
     try:
         from corpus_sql import cli
 

@@ -13,10 +13,13 @@ import signal
 import sys
 import threading
 import time
-from collections.abc import Callable
 from contextlib import suppress
-from types import FrameType
-from typing import NoReturn
+
+TYPE_CHECKING = False  # this module is the first: what else it imported, a signal could end with a traceback
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from types import FrameType
+    from typing import NoReturn
 
 LINE = "stopped; what was finished is kept, run again to go on"
 GRACE = 5.0  # seconds: to remove an unfinished folder of some gigabytes takes one or two
@@ -33,9 +36,15 @@ class Stopped(BaseException):
 
 def guarded(command: Callable[[], int]) -> NoReturn:
     """Run a command and end the process with the code that it returns, or as a signal or a closed pipe wants it."""
-    _listen()
     code = 1
     try:
+        for number in SIGNALS:
+            if signal.getsignal(number) is not signal.SIG_IGN:  # as of a job that a script put into the background
+                signal.signal(number, _stop)
+        # it says where there are too few handles, before two of them are taken
+        from corpus_sql import limits  # noqa: F401
+
+        _listen()
         code = command()
         sys.stdout.flush()
     except SystemExit as error:  # the command line makes this of a closed pipe too
@@ -54,9 +63,6 @@ def _listen() -> None:
     os.set_blocking(writer, False)
     signal.set_wakeup_fd(writer, warn_on_full_buffer=False)
     threading.Thread(target=_watch, args=[reader], daemon=True).start()
-    for number in SIGNALS:
-        if signal.getsignal(number) is not signal.SIG_IGN:  # as of a job that a script put into the background
-            signal.signal(number, _stop)
     sys.unraisablehook = _unless_stopped(sys.unraisablehook)
     threading.excepthook = _unless_stopped(threading.excepthook)
 

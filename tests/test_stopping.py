@@ -238,3 +238,15 @@ def test_a_value_is_cut_in_the_middle():
 def test_many_lines_are_cut_at_the_end():
     (said,) = shortened([Problem("x", "\n".join(f"line {n}" for n in range(20)))])
     assert said == "x: " + "\n".join(f"line {n}" for n in range(8)) + "\n[… 12 lines …]"
+
+
+def test_signals_are_seen_to_before_anything_large_is_imported():
+    """Until then Python ends with a traceback, so this module is the first and imports little."""
+    code = "import sys, corpus_sql.stopping; print(*sorted(m for m in sys.modules if m.partition('.')[0] in LARGE))"
+    large = "LARGE = ('typing', 'pathlib', 're', 'traceback', 'dataclasses', 'typer', 'duckdb', 'pyarrow', 'numpy'); "
+    done = subprocess.run(
+        [sys.executable, "-I", "-S", "-c", f"import sys; sys.path.insert(0, {str(ROOT)!r}); {large}{code}"],
+        capture_output=True,
+        text=True,
+    )
+    assert (done.stdout, done.stderr) == ("\n", "")
