@@ -5,7 +5,7 @@ from __future__ import annotations
 import dataclasses
 import os
 import shutil
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from contextlib import ExitStack, closing
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -15,6 +15,7 @@ import pyarrow as pa
 from corpus_sql import (
     earlier,
     first_look,
+    input_files,
     kernel_cache,
     ledger,
     limits,
@@ -29,7 +30,7 @@ from corpus_sql.engine_duckdb import LEAST_MEMORY, DuckDB
 from corpus_sql.engine_errors import DamagedWorkFile
 from corpus_sql.errors import ConfigError, DataError, ModelError, Problem
 from corpus_sql.files import in_the_way, linked, locked, private, recover, unwritable
-from corpus_sql.functions import StreamUdf
+from corpus_sql.functions import Files, StreamUdf
 from corpus_sql.model import EARLIER, READ
 from corpus_sql.parts import leaves
 from corpus_sql.planning import SHAPES, Step, make_plan
@@ -166,7 +167,8 @@ def _run(
 ) -> Outcome:
     config = project.config
     with closing(DuckDB(config.work / f"{config.dataset}.duckdb", **options)) as engine:
-        steps, notices = make_plan(project, gate, engine, cache)
+        files = input_files.of(config)
+        steps, notices = make_plan(project, gate, files, engine, cache)
         for notice in notices:
             report.line(notice)
         raw_bytes = first_look.bytes_read(config, sum(file.bytes for file in gate.files)) + earlier.bytes_read(config)
@@ -180,11 +182,11 @@ def _run(
         keep = [(step.name, step.made_from["fingerprint"]) for step in steps]
         free = shutil.disk_usage(config.work).free - sum(estimate.values())  # an earlier result may not fill the disk
         engine.shrink(min(config.cache_max, engine.held() + free), keep)
-        _make(project, gate, engine, steps, report)
+        _make(project, gate, files, engine, steps, report)
         engine.shrink(config.cache_max, keep)
         told = noticing.notices(engine, config, steps)
         notices += told
-        written = write_folder(project, gate.sources, engine, steps, emit=emit, report=report, notices=notices)
+        written = write_folder(project, gate.sources, files, engine, steps, emit=emit, report=report, notices=notices)
         with report.step(parts.PUBLISH, None):
             status = finish(config, written, final, replace=replace)
         return Outcome(status, final, steps, written, estimate, notices=notices, told=told)
@@ -206,7 +208,14 @@ def memory_bytes(text: str) -> int:
     return size
 
 
-def _make(project: Project, gate: ledger.Gate, engine: DuckDB, steps: list[Step], report: Report) -> None:
+def _make(
+    project: Project,
+    gate: ledger.Gate,
+    files: Mapping[str, Files | None],
+    engine: DuckDB,
+    steps: list[Step],
+    report: Report,
+) -> None:
     """Run what has to run. A relation is stored whole, with what it was made from, in one transaction."""
     by_name = {step.name: step for step in steps}
     skipped = leaves(steps)
@@ -240,7 +249,7 @@ def _make(project: Project, gate: ledger.Gate, engine: DuckDB, steps: list[Step]
     names = {name for step in steps if step.compiled for name in step.compiled.functions}
     for name in sorted(names):
         if not isinstance(project.udfs[name], StreamUdf):
-            engine.register(project.udfs[name])
+            engine.register(project.udfs[name], input_files.by_content(files))
     if names and kernel_cache.is_empty():
         report.line("first use: kernels are compiled once, which takes about 20 seconds in all")
     for step in steps:

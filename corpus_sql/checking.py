@@ -6,17 +6,17 @@ The config, the provenance gate, every model compiled and run over relations wit
 from __future__ import annotations
 
 import tomllib
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from corpus_sql import build, ledger, planning
+from corpus_sql import build, input_files, ledger, planning
 from corpus_sql.compile import Compiled
 from corpus_sql.engine_duckdb import LEAST_MEMORY, DuckDB
 from corpus_sql.errors import ConfigError, CorpusError, ModelError, Problem
 from corpus_sql.files import scratch
-from corpus_sql.functions import StreamUdf
+from corpus_sql.functions import Files, StreamUdf
 from corpus_sql.project import Project, open_project
 from corpus_sql.validation import counted
 
@@ -82,13 +82,14 @@ def check(config_path: Path) -> Found:
     except CorpusError as error:
         found.problems += error.problems
     try:
-        compiled, found.notices = planning.compile_all(project)
+        files = input_files.of(project.config)
+        compiled, found.notices = planning.compile_all(project, files)
         found.models = [(one.name, one.model.layer) for one in compiled]
         found.udfs = [
             (name, Path(project.udfs[name].file).name)
             for name in sorted({n for one in compiled for n in one.functions})
         ]
-        found.problems += _on_nothing(project, compiled)
+        found.problems += _on_nothing(project, files, compiled)
     except CorpusError as error:
         found.problems += error.problems
     return found
@@ -107,7 +108,7 @@ def _of_the_ledger(config_path: Path) -> list[Problem]:
     return []
 
 
-def _on_nothing(project: Project, compiled: list[Compiled]) -> list[Problem]:
+def _on_nothing(project: Project, files: Mapping[str, Files | None], compiled: list[Compiled]) -> list[Problem]:
     """Run every model over relations without rows: names, types and columns are checked by the engine itself."""
     problems = []
     broken: set[str] = set()  # what stands on something broken is not tried: one fault, one message
@@ -118,7 +119,7 @@ def _on_nothing(project: Project, compiled: list[Compiled]) -> list[Problem]:
             for name in sorted({name for one in compiled for name in one.functions}):
                 if not isinstance(project.udfs[name], StreamUdf):
                     try:
-                        engine.register(project.udfs[name])
+                        engine.register(project.udfs[name], input_files.by_content(files))
                     except ModelError as error:
                         broken.add(name)
                         problems += error.problems

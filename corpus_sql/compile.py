@@ -6,7 +6,7 @@ import hashlib
 import json
 import re
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any
 
@@ -14,14 +14,18 @@ import jinja2
 
 from corpus_sql import raw
 from corpus_sql.errors import ModelError, Problem
+from corpus_sql.functions import Files
 from corpus_sql.model import HIT, Model, quoted
 from corpus_sql.parsed import parse
 from corpus_sql.project import Project
+from corpus_sql.validation import did_you_mean
 
 
 @dataclass(frozen=True)
 class Compiled:
-    """What one model runs as. `stream` is (function, settings) or None; `digest` is of the SQL without its comments."""
+    """What one model runs as. `stream` is (function, settings) or None; `digest` is of the SQL without its comments
+    and with the names of files in place of their SHA-256; `files` is name -> SHA-256, None for one that is not there.
+    """
 
     model: Model
     sql: str
@@ -29,6 +33,7 @@ class Compiled:
     inputs: tuple[str, ...]
     functions: tuple[str, ...]  # names of the UDFs it calls
     stream: tuple[str, dict[str, Any]] | None
+    files: Mapping[str, str | None] = field(default_factory=dict)
 
     @property
     def name(self) -> str:
@@ -39,12 +44,12 @@ class Compiled:
 class Compiler:
     """Renders the models of one project for one build.
 
-    settings: names that only this build knows, such as the key of the language model.
+    settings: names that only this build knows, such as the relation of its splits. files: those that models may name.
     """
 
-    def __init__(self, project: Project, settings: Mapping[str, Any]):
+    def __init__(self, project: Project, settings: Mapping[str, Any], files: Mapping[str, Files | None]):
         self.project, self.config = project, project.config
-        self.settings = settings
+        self.settings, self.files = settings, files
         self.environment = jinja2.Environment(
             loader=jinja2.DictLoader(project.macros),
             undefined=jinja2.StrictUndefined,
@@ -65,6 +70,8 @@ class Compiler:
         relative = f"sql/{model.folder}/{model.stem}.sql"
         stage = model.stem if model.folder == "stages" else model.folder
         context = self._context(stage)
+        read: dict[str, str | None] = {}
+        context["file"] = lambda name: self._file(name, relative, read)
         try:
             macros = self.environment.get_template("hits.sql").make_module(context)
             context |= {name: value for name, value in vars(macros).items() if callable(value) and name[0] != "_"}
@@ -97,7 +104,17 @@ class Compiler:
             if function not in known:
                 raise ModelError(Problem(relative, f"there is no streamed function {function!r}"))
         used = tuple(name for name in parsed.functions if name in known) + ((streamed[0],) if streamed else ())
-        return Compiled(model, sql, parsed.digest, parsed.relations, used, streamed)
+        digest = parse(_named(sql, read), relative, self.columns).digest if read else parsed.digest
+        return Compiled(model, sql, digest, parsed.relations, used, streamed, read)
+
+    def _file(self, name: str, relative: str, read: dict[str, str | None]) -> str:
+        """Return the SQL that stands for a file, its SHA-256; null for one that is not there. read: notes it."""
+        if name not in self.files:
+            fix = did_you_mean(name, self.files) or 'Name it in the table [files] of the config: NAME = "path".'
+            raise ModelError(Problem(relative, f"reads the file {name!r}, which the config does not name", fix))
+        found = self.files[name]
+        read[name] = found.sha256 if found else None
+        return "cast(null as varchar)" if found is None else quoted(found.sha256)
 
     def _context(self, stage: str) -> dict[str, Any]:
         limits = self.config.limits(stage) if stage in self.project_stages else {"": {}}
@@ -124,6 +141,12 @@ class Compiler:
     def project_stages(self) -> set[str]:
         """Names of all stages that the project has, listed or not."""
         return {model.stem for model in self.project.models.values() if model.folder == "stages"}
+
+
+def _named(sql: str, files: Mapping[str, str | None]) -> str:
+    for name, sha256 in files.items():
+        sql = sql.replace(quoted(sha256), quoted(name)) if sha256 else sql
+    return sql
 
 
 def _line(text: str, word: str) -> str:
@@ -211,6 +234,7 @@ def fingerprint(
         "query": one.digest,
         "number": one.model.number,
         "stream": json.dumps(one.stream),
+        "model_files": dict(one.files),
         "columns": json.dumps(one.model.columns),
         "inputs": {name: inputs[name] for name in one.inputs},
         "udfs": {name: sources[name] for name in one.functions},

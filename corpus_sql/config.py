@@ -13,7 +13,7 @@ import math
 import os
 import re
 import tomllib
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from functools import cache
 from pathlib import Path
@@ -30,19 +30,18 @@ _PLACES = (
     ("paths", "artifacts"), ("paths", "work"), ("lang", "model"), ("decontaminate", "protected"),
     ("split", "against"), ("exact_dedup", "against"), ("near_dedup", "against"),
 )  # fmt: skip
-_PLAIN = ("paths", "split", "source")  # the tables that are no stage's
+_PLAIN = ("paths", "split", "source", "files")  # the tables that are no stage's
 
 
 @dataclass(frozen=True)
 class Kept:
     """Files that a build was made from besides its raw files, found again; see rebuilding.
 
-    protected: in the order in which they were read. language_model: None where languages were told by their script.
-    earlier: the version folders that each table names with `against`.
+    files: by the name that input_files gives them, sets in the order in which they were read; no language model where
+    languages were told by their script. earlier: the version folders that each table names with `against`.
     """
 
-    protected: tuple[Path, ...] = ()
-    language_model: Path | None = None
+    files: Mapping[str, tuple[Path, ...]] = field(default_factory=dict)
     earlier: Mapping[str, tuple[Path, ...]] = field(default_factory=dict)
 
 
@@ -106,30 +105,19 @@ class Config:
         """Return how a problem names a key of this config: file:line: [table] key."""
         return _where(self.path, self.lines, keys)
 
-    def protected_files(self) -> list[Path]:
-        """Return the files that [decontaminate] protected names, sorted by path, each once.
+    def matching(self, table: str, key: str) -> list[Path]:
+        """Return the files that a path, or a list of patterns, in the config names; sorted by path, each once.
 
         Raises ConfigError when a pattern matches no file.
         """
         if self.kept:
-            return list(self.kept.protected)
-        found, problems = set(), []
-        for pattern in self.values["decontaminate"].get("protected", ()):
-            files = matching(self.path.resolve().parent, pattern)
-            if not files:
-                fix = "Relative patterns start at the folder of the config file."
-                where = _where(self.path, self.lines, ("decontaminate", "protected"))
-                problems.append(Problem(where, f"{shown(pattern)} matches no file", fix))
-            found.update(files)
-        if problems:
-            raise ConfigError(problems)
-        return sorted(found, key=os.fsencode)
-
-
-def matching(folder: Path, pattern: str) -> list[Path]:
-    """Return the files that a pattern names, which starts at the folder where it is relative, in no order."""
-    paths = glob.glob(os.path.join(glob.escape(str(folder)), pattern), recursive=True)
-    return [Path(os.path.abspath(path)) for path in paths if os.path.isfile(path)]
+            return list(self.kept.files[key if table == "files" else f"{table}.{key}"])
+        patterns, root = self.values[table].get(key, ()), self.path.resolve().parent
+        patterns = [patterns] if isinstance(patterns, str) else patterns
+        if empty := [pattern for pattern in patterns if not matching(root, [pattern])]:
+            fix = "Relative patterns start at the folder of the config file."
+            raise ConfigError(Problem(self.where(table, key), f"{shown(one)} matches no file", fix) for one in empty)
+        return matching(root, patterns)
 
 
 def load(path: Path, *, stage_keys: Mapping[str, set[str]], default: Path) -> Config:
@@ -195,6 +183,15 @@ def load(path: Path, *, stage_keys: Mapping[str, set[str]], default: Path) -> Co
     )
 
 
+def matching(root: Path, patterns: Iterable[str]) -> list[Path]:
+    """Return the files that patterns match, relative ones from `root`; sorted by path, each once."""
+    found = set()
+    for pattern in patterns:
+        paths = glob.glob(os.path.join(glob.escape(str(root)), pattern), recursive=True)
+        found.update(Path(os.path.abspath(path)) for path in paths if os.path.isfile(path))
+    return sorted(found, key=os.fsencode)
+
+
 def without_places(values: Mapping[str, Any]) -> dict[str, Any]:
     """Return the values of a config with the last part alone of each absolute path: where it lay is no part of a build.
 
@@ -202,6 +199,7 @@ def without_places(values: Mapping[str, Any]) -> dict[str, Any]:
     """
     found = copy.deepcopy(dict(values))
     tables = [(found.get(name, {}), key) for name, key in _PLACES]
+    tables += [(found["files"], key) for key in found.get("files", {})]
     for table, key in tables + [(recipe, "url") for recipe in found.get("source", {}).values()]:
         if isinstance(table.get(key), list):
             table[key] = [_last_part(one) for one in table[key]]
@@ -317,6 +315,8 @@ def _rephrased(finding: Any, user: Any, schema: dict[str, Any], stage_keys: Mapp
     for part in finding.path:
         value = value[part]
     *parents, key = finding.path
+    if parents == ["files"]:
+        return "is no name for a file", 'Lower-case letters, digits and "_", beginning with a letter.'
     if not parents:
         if isinstance(value, dict):
             tables = {*stage_keys, *_PLAIN}

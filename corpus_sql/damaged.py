@@ -16,7 +16,7 @@ import pyarrow.parquet as pq
 
 from corpus_sql import limits
 from corpus_sql.errors import CorpusError, DataError, Problem
-from corpus_sql.resources import sha256_file
+from corpus_sql.files import sha256_file
 
 SUMS = "_audit/SHA256SUMS"
 _SUM_LINE = re.compile(r"([0-9a-f]{64})  (.+)")

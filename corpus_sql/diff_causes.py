@@ -143,7 +143,7 @@ class Facts:
             return [cause for key in ("stages", "split.method") if (cause := self.config(key))]
         found: list[Cause] = []
         query = "query" if "query" in a and "query" in b else "sql"  # the SQL without its comments, where both tell it
-        if any(a.get(part) != b.get(part) for part in (query, "number", "stream", "columns")):
+        if any(a.get(part) != b.get(part) for part in (query, "number", "stream", "columns", "model_files")):
             if a.get("template") != b.get("template"):
                 found.append({"cause": "model", "key": name, "old": a.get("template"), "new": b.get("template")})
             keys = {*a.get("config", ()), *b.get("config", ())} - {"stages"}

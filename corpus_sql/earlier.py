@@ -19,7 +19,7 @@ from corpus_sql import build_format, damaged, first_look, forms
 from corpus_sql.config import Config
 from corpus_sql.errors import ConfigError, CorpusError, DataError, Problem
 from corpus_sql.explain import open_build
-from corpus_sql.resources import sha256_file
+from corpus_sql.files import sha256_file
 
 # name: <dataset>/<version>:<id>, the name by which decisions point at it; content_hash64, match_sha256: of its text
 # before the scrub; text: the final one, null unless near duplicates are looked for; for_...: which key names its build

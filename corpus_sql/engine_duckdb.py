@@ -18,10 +18,11 @@ import json
 import platform
 import unicodedata
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from pathlib import Path
 from threading import Lock
+from types import MappingProxyType
 from typing import Any
 
 import duckdb
@@ -29,10 +30,10 @@ import pyarrow as pa
 
 from corpus_sql import engine_errors
 from corpus_sql.engine_errors import first_line
-from corpus_sql.engine_udfs import adapted, shape
+from corpus_sql.engine_udfs import adapted, shape, streamed
 from corpus_sql.errors import CorpusError, DataError, ModelError, Problem
 from corpus_sql.finite import HITS, METRICS, columns_sql
-from corpus_sql.functions import StreamUdf, Udf
+from corpus_sql.functions import Files, StreamUdf, Udf, where
 from corpus_sql.model import identifier, quoted
 
 LEAST_MEMORY = 512 << 20  # below this an ordered write fails to pin its blocks
@@ -169,13 +170,15 @@ class DuckDB:
             self._run("checkpoint work")
         return dropped
 
-    def register(self, udf: Udf) -> None:
-        """Make a marked function callable from SQL; its result is checked against its declared type."""
-        where = f"UDF {udf.name} ({Path(udf.file).name})"
+    def register(self, udf: Udf, files: Mapping[str, Files] = MappingProxyType({})) -> None:
+        """Make a marked function callable from SQL; its result is checked against its declared type.
+
+        files: those that it may be given, by the SHA-256 that stands in the SQL.
+        """
         try:
             expected = self._arrow_type(udf.returns)
         except duckdb.Error as error:
-            raise ModelError(Problem(where, f"returns {udf.returns}: {first_line(error)}")) from error
+            raise ModelError(Problem(where(udf), f"returns {udf.returns}: {first_line(error)}")) from error
 
         def failed(error: CorpusError) -> None:
             self._failed = error
@@ -186,7 +189,7 @@ class DuckDB:
                     self._nulled[udf.name] += bad
             self.watch(udf.name, rows)
 
-        call = adapted(udf, expected, done, failed)
+        call = adapted(udf, expected, files, done, failed)
         self._functions.append(call)
         try:
             self.connection.create_function(
@@ -195,7 +198,7 @@ class DuckDB:
         except duckdb.Error as error:
             raise ModelError(
                 Problem(
-                    where,
+                    where(udf),
                     first_line(error),
                     "Give it a name and types that the engine knows and does not use itself.",
                 )
@@ -261,7 +264,7 @@ class DuckDB:
             self._check(name, [column for column, _ in columns], schema.names)
             self._nulled.clear()
             reader = self._guard(lambda: self.connection.cursor().sql(sql).to_arrow_reader(2048))
-            return self.store(name, schema, function.function(self._batches(reader), **settings), made_from)
+            return self.store(name, schema, streamed(function, self._batches(reader), settings), made_from)
         self._check(name, [column for column, _ in selected], self._guard(lambda: self.connection.sql(sql)).columns)
         text = typed(sql, selected)
         if number:

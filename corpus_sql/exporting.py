@@ -31,9 +31,9 @@ import zstandard
 from corpus_sql import build_format, files, first_look, forms, limits, oscar_writing, shards
 from corpus_sql.errors import ConfigError, DataError, Problem
 from corpus_sql.explain import open_build
+from corpus_sql.files import sha256_file
 from corpus_sql.oscar_writing import Written
 from corpus_sql.progress import Report
-from corpus_sql.resources import sha256_file
 from corpus_sql.validation import counted, did_you_mean, shown
 
 PART_BYTES = 512 << 20  # a part of text of half a GiB: some 150 to 200 MB on disk

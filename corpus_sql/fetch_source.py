@@ -17,7 +17,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from operator import attrgetter
 
-from corpus_sql import fetch_documents, fetch_files, files, ledger, resources, upstream_files, writing_raw
+from corpus_sql import fetch_documents, fetch_files, files, ledger, upstream_files, writing_raw
 from corpus_sql.config import Config
 from corpus_sql.downloading import WAIT, Downloader, Got, TooLarge, Wanted
 from corpus_sql.errors import ConfigError, DataError, Problem, RefusedError
@@ -247,7 +247,7 @@ class Job:
         return all(
             (self.raw / one.path).is_file()
             and (self.raw / one.path).stat().st_size == one.bytes
-            and resources.sha256_file(self.raw / one.path) == one.sha256
+            and files.sha256_file(self.raw / one.path) == one.sha256
             for one in present.files
         )
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ctypes
 import fcntl
+import hashlib
 import os
 import shutil
 import stat
@@ -32,6 +33,12 @@ def sync(path: Path) -> None:
         os.fsync(handle)
     finally:
         os.close(handle)
+
+
+def sha256_file(path: Path) -> str:
+    """Return the SHA-256 of a file as 64 hex digits."""
+    with open(path, "rb") as file:
+        return hashlib.file_digest(file, "sha256").hexdigest()
 
 
 def write(path: Path, content: bytes | str) -> None:

@@ -5,9 +5,10 @@ With the raw files and the versions of the tools it is enough to make the build 
 
     project/sql/…, project/udfs/…    files of the project that stood in for built-in ones or were added, where used
     protected/<place>/<set>.jsonl    the files of [decontaminate] protected, in their order; see protected.set_names
-    model/<name>                     a language model that is not the one of MODEL, up to MODEL_BYTES
+    model/<name>                     a language model that is not the one that `model get` brings, up to LARGEST
+    files/<name>/<file>              what the config's table [files] names, where a model read it, up to LARGEST
 
-Earlier builds and larger models are named by their hashes alone, in build.json.
+Earlier builds and larger files are named by their hashes alone, in build.json.
 """
 
 from __future__ import annotations
@@ -20,47 +21,62 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from corpus_sql import ledger, model_files, resources
+from corpus_sql import input_files, ledger, model_files
 from corpus_sql.config import Config
+from corpus_sql.errors import DataError, Problem
 from corpus_sql.files import write
+from corpus_sql.functions import Files
 from corpus_sql.project import BUILT_IN, Project
-from corpus_sql.protected import KEPT, set_names
+from corpus_sql.protected import KEPT
 
 if TYPE_CHECKING:
     from corpus_sql.compile import Compiled
 
 LEDGER = "ledger.jsonl"  # in _audit/
 INPUTS = "inputs"  # in _audit/
-MODEL_BYTES = 16 << 20  # lid.176.bin has 126 MB: it would be more than many a corpus
+LARGEST = 16 << 20  # bytes of one model or set; lid.176.bin has 126 MB: it would be more than many a corpus
 
 
 @dataclass(frozen=True)
 class Written:
     """What was kept. files: path below inputs/ -> SHA-256; replaced: those of them that stood in for built-in files.
 
+    read: SHA-256 of what models read, by the key of the config that names it; `script` for no language model.
     unused: stages of the user's that are not in this build, so that their files are not kept.
     """
 
     ledger_sha256: str
     files: dict[str, str]
     replaced: list[str]
+    read: dict[str, str]
     unused: set[str]
 
 
-def keep(audit: Path, project: Project, compiled: list[Compiled], sources: Iterable[ledger.Source]) -> Written:
-    """Write ledger.jsonl and inputs/ into an _audit folder."""
+def keep(
+    audit: Path,
+    project: Project,
+    compiled: list[Compiled],
+    sources: Iterable[ledger.Source],
+    files: Mapping[str, Files | None],
+) -> Written:
+    """Write ledger.jsonl and inputs/ into an _audit folder.
+
+    files: those that the config names. Raises DataError where one is no longer what the build began with.
+    """
     rows = canonical(sources)
     write(audit / LEDGER, rows)
     found = {}
     own = _own_files(project, compiled)
-    for relative, content in sorted(_inputs(project.config, own).items()):
+    used = {name for one in compiled for name in one.files}
+    for relative, content in sorted(_inputs(project.config, own, {name: files[name] for name in used}).items()):
         path = audit / INPUTS / relative
         path.parent.mkdir(parents=True, exist_ok=True)
         write(path, content)
         found[relative] = hashlib.sha256(content).hexdigest()
     stages = {m.stem for m in project.models.values() if m.folder == "stages" and m.layer != BUILT_IN}
     unused = {name for name in stages if f"sql/stages/{name}.sql" not in own}
-    return Written(hashlib.sha256(rows).hexdigest(), found, sorted(set(project.replaced) & set(own)), unused)
+    read = {input_files.key_of(name): files[name].sha256 if files[name] else model_files.SCRIPT for name in used}
+    return Written(hashlib.sha256(rows).hexdigest(), found, sorted(set(project.replaced) & set(own)), read, unused)
 
 
 def canonical(sources: Iterable[ledger.Source]) -> bytes:
@@ -118,23 +134,29 @@ def told(row: Mapping[str, Any]) -> dict[str, str | None]:
     return {"upstream": upstream, **{key: row.get(key) for key in ("revision", "retrieved", "data_class")}}
 
 
-def _inputs(config: Config, own: list[str]) -> dict[str, bytes]:
+def _inputs(config: Config, own: list[str], files: Mapping[str, Files | None]) -> dict[str, bytes]:
     """Return path below inputs/ -> bytes. own: the user's files, relative to the project's folder."""
     root = config.path.resolve().parent
     found = {f"project/{relative}": (root / relative).read_bytes() for relative in own}
-    if "decontaminate" in config.stages:
-        files = config.protected_files()
-        for place, (name, path) in enumerate(zip(set_names(files), files, strict=True)):
-            found[f"protected/{place}/{name}{path.suffix}"] = path.read_bytes()
-    return found | _language_model(config)
+    for name, one in files.items():
+        if one is None or one.sha256 == model_files.SHA256:
+            continue  # no model, or the one that `model get` brings
+        if input_files.hashed(one.paths, one.names).sha256 != one.sha256:
+            fix = "Nothing was published. Run again."
+            raise DataError(Problem(config.where(*input_files.key_of(name).split(".")), "has changed meanwhile", fix))
+        if name == input_files.PROTECTED or sum(path.stat().st_size for path in one.paths) <= LARGEST:
+            found |= {place: path.read_bytes() for place, path in zip(_places(name, one), one.paths, strict=True)}
+    return found
 
 
-def _language_model(config: Config) -> dict[str, bytes]:
-    key = model_files.of(config)[0]
-    if key in (model_files.SCRIPT, model_files.SHA256):
-        return {}
-    (path,) = resources.paths(key)
-    return {f"model/{path.name}": path.read_bytes()} if path.stat().st_size <= MODEL_BYTES else {}
+def _places(name: str, files: Files) -> list[str]:
+    """Return where the files of one name lie below inputs/."""
+    if name == input_files.PROTECTED:
+        named = zip(files.names, files.paths, strict=True)
+        return [f"protected/{place}/{one}{path.suffix}" for place, (one, path) in enumerate(named)]
+    if name == input_files.MODEL:
+        return [f"model/{files.path.name}"]
+    return [f"files/{name}/{one}" for one in files.names or [files.path.name]]
 
 
 def _own_files(project: Project, compiled: list[Compiled]) -> list[str]:

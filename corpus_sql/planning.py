@@ -17,6 +17,7 @@ from corpus_sql.compile import Compiled, Compiler, build_order, fingerprint
 from corpus_sql.config import Config
 from corpus_sql.engine_duckdb import DuckDB
 from corpus_sql.errors import Problem
+from corpus_sql.functions import Files
 from corpus_sql.model import BUILDS, EARLIER, READ
 from corpus_sql.parts import NEW
 from corpus_sql.project import BUILT_IN, Project, code_hash
@@ -43,10 +44,8 @@ class Step:
 
 def settings(config: Config) -> tuple[dict[str, Any], list[str]]:
     """Return what templates may name besides the config, and what the user should be told of it."""
-    key, description = model_files.of(config)
     by_group = config.values["split"]["method"] == "group_hash"
     found = {
-        "language_model": key,
         "splits": _splits(config.values["split"]),
         # under group_hash near duplicates are found over all documents, so that dropping one never parts its relatives
         "near_pairs": "near_dedup.all_pairs"
@@ -55,10 +54,10 @@ def settings(config: Config) -> tuple[dict[str, Any], list[str]]:
         if "near_dedup" in config.stages
         else "relations.no_pairs",
     }
-    notices = [description] if key == "script" else []
+    model, description = model_files.of(config)
+    notices = [] if model else [description]
     if "decontaminate" in config.stages:
-        files, table = config.protected_files(), config.values["decontaminate"]
-        found["protected_key"] = protected.register(files)
+        files, table = config.matching("decontaminate", "protected"), config.values["decontaminate"]
         items = protected.protected_items(files, table["ngram"], table["min_tokens"])
         if short := [item.id for item in items if item.status == "unprotected"]:
             notices.append(
@@ -74,12 +73,15 @@ def _splits(split: Mapping[str, Any]) -> str:
     return "outputs.splits_of_groups" if "stratify" in split or "against" in split else "outputs.splits_by_group"
 
 
-def compile_all(project: Project) -> tuple[list[Compiled], list[str]]:
-    """Compile every model that this build needs, each after its inputs; raises with every problem found."""
+def compile_all(project: Project, files: Mapping[str, Files | None]) -> tuple[list[Compiled], list[str]]:
+    """Compile every model that this build needs, each after its inputs; raises with every problem found.
+
+    files: what the config names besides raw files, as input_files gives it.
+    """
     known, notices = settings(project.config)
     if project.config.first:
         notices.insert(0, first_look.said(project.config.first))
-    compiler = Compiler(project, known)
+    compiler = Compiler(project, known, files)
     own_measures = [m.name for m in project.models.values() if m.folder == "measures" and m.layer != BUILT_IN]
     targets = [f"stages.{stage}" for stage in project.config.stages]
     targets += (
@@ -97,9 +99,9 @@ def compile_all(project: Project) -> tuple[list[Compiled], list[str]]:
         near = nearest(name, [*project.models, *READ])
         return Problem(reader, f"reads {name}, which is no relation", f"Did you mean {near}?" if near else "")
 
-    notices += unset(project)
     made = {*READ, EARLIER} if earlier.find(project.config) else set(READ)
-    return build_order(find, targets, made, missing), notices
+    order = build_order(find, targets, made, missing)
+    return order, notices + unset(project) + unread(project.config, order)
 
 
 def unset(project: Project) -> list[str]:
@@ -113,9 +115,17 @@ def unset(project: Project) -> list[str]:
     return found
 
 
-def make_plan(project: Project, gate: ledger.Gate, engine: DuckDB, cache: bool) -> tuple[list[Step], list[str]]:
+def unread(config: Config, compiled: list[Compiled]) -> list[str]:
+    """Return a notice for each entry of [files] that no model passes to a function."""
+    read = {name for one in compiled for name in one.files}
+    return [f"[files] {name}: no model of this build reads it" for name in config.values["files"] if name not in read]
+
+
+def make_plan(
+    project: Project, gate: ledger.Gate, files: Mapping[str, Files | None], engine: DuckDB, cache: bool
+) -> tuple[list[Step], list[str]]:
     """Return every relation of the build in order, with what it is made from and why it has to run, if it has to."""
-    compiled, notices = compile_all(project)
+    compiled, notices = compile_all(project, files)
     requires = {name: one.requires for name, one in project.udfs.items()}
     tools = sorted({tool for one in compiled for name in one.functions for tool in requires[name]} | set(_READ_TOOLS))
     versions = engine.versions(tools)
@@ -168,7 +178,12 @@ def _differs(old: dict[str, Any], now: dict[str, Any]) -> str:
         "builds": "the earlier builds",
     }
     reasons = [text for key, text in said.items() if old.get(key) != now.get(key)]
-    for kind, text in (("udfs", "the code of {}"), ("tools", "the version of {}"), ("inputs", "{}")):
+    for kind, text in (
+        ("model_files", "the file {}"),
+        ("udfs", "the code of {}"),
+        ("tools", "the version of {}"),
+        ("inputs", "{}"),
+    ):
         before_, after = old.get(kind, {}), now.get(kind, {})
         reasons += [text.format(name) for name in sorted({*before_, *after}) if before_.get(name) != after.get(name)]
     return "changed: " + ", ".join(reasons)

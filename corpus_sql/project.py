@@ -19,6 +19,7 @@ from corpus_sql import config as config_module
 from corpus_sql.errors import ConfigError, ModelError, Problem
 from corpus_sql.functions import StreamUdf, Udf
 from corpus_sql.model import FOLDERS, Model, parse
+from corpus_sql.purity import source_problems, watched
 
 BUILT_IN, YOURS = "built-in", "yours"
 
@@ -45,7 +46,11 @@ def _load(path: Path, _changed: int) -> ModuleType:
     module = importlib.util.module_from_spec(spec)
     sys.modules[name] = module
     try:
-        spec.loader.exec_module(module)
+        with watched(str(path), path):
+            spec.loader.exec_module(module)
+    except ModelError:
+        del sys.modules[name]
+        raise
     except Exception as error:
         del sys.modules[name]
         raise ModelError(
@@ -102,7 +107,7 @@ def open_project(config_path: Path) -> Project:
     return Project(
         config=config,
         models=models,
-        udfs=_udfs({relative: path for relative, path in files.items() if relative.startswith("udfs/")}),
+        udfs=_udfs({relative: path for relative, path in files.items() if relative.startswith("udfs/")}, layers),
         layers=layers,
         macros={Path(r).name: p.read_text("utf-8") for r, p in files.items() if r.startswith("sql/macros/")},
         replaced=replaced,
@@ -124,10 +129,13 @@ def _overlay(user: Path, shipped: Path) -> tuple[dict[str, Path], dict[str, str]
     return dict(sorted(files.items())), layers, tuple(sorted(replaced))
 
 
-def _udfs(files: dict[str, Path]) -> dict[str, Udf | StreamUdf]:
+def _udfs(files: dict[str, Path], layers: dict[str, str]) -> dict[str, Udf | StreamUdf]:
     found: dict[str, Udf | StreamUdf] = {}
-    problems = []
+    problems: list[Problem] = []
     for relative, path in files.items():
+        if layers[relative] == YOURS and (bad := source_problems(relative, path.read_bytes())):
+            problems += bad
+            continue
         for value in vars(load_udf_file(path)).values():
             one = getattr(value, "udf", None)
             if not isinstance(one, (Udf, StreamUdf)) or one.file != str(path):

@@ -12,7 +12,6 @@ from pathlib import Path
 import numpy as np
 import pyarrow as pa
 
-from corpus_sql import resources
 from corpus_sql.errors import ConfigError, DataError, Problem
 from corpus_sql.tokens import hashes
 
@@ -66,11 +65,6 @@ def _kept(paths: Sequence[Path]) -> list[str]:
     found = [_KEPT.fullmatch(path.with_suffix("").as_posix()) for path in paths]
     folders = {match and match["folder"] for match in found}
     return [match["name"] for match in found] if len(folders) == 1 and None not in folders else []
-
-
-def register(paths: Sequence[Path]) -> str:
-    """Register the files of the protected sets for the UDF that looks for them; return their key."""
-    return resources.add(paths, set_names(paths))
 
 
 def protected_items(paths: Sequence[Path], ngram: int, min_tokens: int) -> list[ProtectedItem]:

@@ -9,7 +9,7 @@ import platform
 import resource
 import shutil
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -25,10 +25,8 @@ from corpus_sql import (
     inputs,
     limits,
     manifest,
-    model_files,
     noticing,
     parts,
-    protected,
     report_queries,
     shards,
     spool,
@@ -36,12 +34,12 @@ from corpus_sql import (
 from corpus_sql.config import Config, without_places
 from corpus_sql.engine_duckdb import DuckDB
 from corpus_sql.errors import ConfigError, DataError, Problem
-from corpus_sql.files import publish, reports, sync, write
+from corpus_sql.files import publish, reports, sha256_file, sync, write
+from corpus_sql.functions import Files
 from corpus_sql.ledger import Source
 from corpus_sql.model import identifier
 from corpus_sql.progress import Report
 from corpus_sql.project import Project, builtin
-from corpus_sql.resources import sha256_file
 from corpus_sql.template_uses import uses
 
 if TYPE_CHECKING:
@@ -79,6 +77,7 @@ class Written:
 def write_folder(
     project: Project,
     sources: list[Source],
+    files: Mapping[str, Files | None],
     engine: DuckDB,
     steps: list[Step],
     *,
@@ -86,7 +85,10 @@ def write_folder(
     report: Report,
     notices: list[str],
 ) -> Written:
-    """Write shards, manifest and _audit/ into the hidden building folder; with emit none, only compute the hashes."""
+    """Write shards, manifest and _audit/ into the hidden building folder; with emit none, only compute the hashes.
+
+    files: what the build read besides raw files.
+    """
     config = project.config
     final = config.corpus / config.dataset / config.version
     hashes = _hashes(engine, None)
@@ -146,7 +148,7 @@ def write_folder(
         whole = manifest.manifest(config, found, **counted)
         write(building / "_MANIFEST.json", manifest.dumps(whole))
         write(building / "config.toml", config.content)
-        kept = inputs.keep(audit, project, [step.compiled for step in steps if step.compiled], sources)
+        kept = inputs.keep(audit, project, [step.compiled for step in steps if step.compiled], sources, files)
         record = _build_json(project, steps, hashes, coverage, notices, kept)
         record["splits"] = noticing.split_numbers(engine, steps)
         write(audit / "build.json", manifest.dumps(record))
@@ -299,7 +301,7 @@ def _build_json(
         "hash_chain": {**hashes, "filter_config_sha256": config.sha256, "ledger_sha256": kept.ledger_sha256},
         "config": without_places({name: value for name, value in config.values.items() if name not in kept.unused}),
         "relations": {step.name: _relation(project, step) for step in steps},
-        "model_files": _model_files(config),
+        "model_files": kept.read,
         "tools": dict(
             sorted(
                 {name: version for step in steps for name, version in step.made_from.get("tools", {}).items()}.items()
@@ -324,14 +326,6 @@ def _relation(project: Project, step: Step) -> dict[str, Any]:
         "rules": list(used.rules),
     }
     return {**step.made_from, **found}
-
-
-def _model_files(config: Config) -> dict[str, str]:
-    """The files that models read, by the config key that decides them: SHA-256, or `script` for no language model."""
-    found = {"lang.model": model_files.of(config)[0]}
-    if "decontaminate" in config.stages:
-        found["decontaminate.protected"] = protected.register(config.protected_files())
-    return found
 
 
 def _run_json(report: Report) -> dict[str, Any]:

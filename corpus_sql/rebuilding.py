@@ -16,19 +16,18 @@ from typing import Any
 
 import pyarrow.parquet as pq
 
-from corpus_sql import __version__, first_look, inputs, ledger, model_files, raw_files
+from corpus_sql import __version__, first_look, input_files, inputs, ledger, model_files, raw_files
 from corpus_sql.build import Again, run
-from corpus_sql.config import Kept
+from corpus_sql.config import Kept, matching
 from corpus_sql.earlier import USES
 from corpus_sql.engine_duckdb import installed
 from corpus_sql.errors import ConfigError, CorpusError, LimitError, Problem, RefusedError
-from corpus_sql.files import scratch
+from corpus_sql.files import scratch, sha256_file
 from corpus_sql.findings import Say, Unchecked, few
 from corpus_sql.opened import Opened
 from corpus_sql.raw import RawFile
 from corpus_sql.raw_files import Unread
 from corpus_sql.rebuild_compare import compare
-from corpus_sql.resources import sha256_file
 
 MAY_DIFFER = ("_audit/run.json", "_audit/SHA256SUMS")  # the sums are those of run.json and of files compared here
 
@@ -76,7 +75,7 @@ def make(build: Opened, scratch: Path) -> Path:
     shutil.copyfile(build.folder / "config.toml", project / "config.toml")
     if (own := build.audit / inputs.INPUTS / "project").is_dir():
         shutil.copytree(own, project, dirs_exist_ok=True)
-    kept = Kept(tuple(inputs.protected(build.folder)), _language_model(build), _earlier(build))
+    kept = Kept(_files(build), _earlier(build))
     first = first_look.lines_of(build.record)
     again = Again(scratch, kept, _gate(build))
     return run(project / "config.toml", first=first, again=again, report=build.report).folder
@@ -122,16 +121,44 @@ def _unread(build: Opened, raw: Path, status: str) -> list[Unread]:
     return found
 
 
-def _language_model(build: Opened) -> Path | None:
-    key = build.record["model_files"]["lang.model"]
+def _files(build: Opened) -> dict[str, tuple[Path, ...]]:
+    """Return the files that the build read besides raw files, by the name that models give them."""
+    found = {}
+    for key, sha256 in build.record["model_files"].items():
+        if key == input_files.PROTECTED:
+            found[key] = tuple(inputs.protected(build.folder))
+        elif key == input_files.MODEL:
+            found[key] = _language_model(build, sha256)
+        else:
+            name = key.removeprefix("files.")
+            found[name] = _named_files(build, name, sha256)
+    return found
+
+
+def _named_files(build: Opened, name: str, sha256: str) -> tuple[Path, ...]:
+    """Return what [files] names: as the build keeps it, or, where it was too large for that, where the config says."""
+    kept = build.audit / inputs.INPUTS / "files" / name
+    if kept.is_dir():
+        return tuple(sorted((p for p in kept.rglob("*") if p.is_file()), key=os.fsencode))
+    value = build.written["files"][name]
+    for root in build.roots:
+        paths = matching(root, [value] if isinstance(value, str) else value)
+        names = () if input_files.is_one(value) else input_files.names(paths) if paths else ()
+        if paths and input_files.hashed(paths, names).sha256 == sha256:
+            return tuple(paths)
+    what = f"no file with the SHA-256 {sha256} is here. Put it where config.toml names it."
+    raise RebuildError(Problem(f"[files] {name}", what))
+
+
+def _language_model(build: Opened, key: str) -> tuple[Path, ...]:
     if key == model_files.SCRIPT:
-        return None
+        return ()
     own = sorted((build.audit / inputs.INPUTS / "model").glob("*"))
     named = build.written.get("lang", {}).get("model")
     places = [*own, *([root / named for root in build.roots] if named else []), model_files.shipped()]
     for path in places:
         if path is not None and path.is_file() and sha256_file(path) == key:
-            return path
+            return (path,)
     fix = f"Run: {model_files.GET}" if key == model_files.SHA256 else "Put the file where config.toml names it."
     raise RebuildError(Problem("language model", f"no file with the SHA-256 {key} is here. {fix}"))
 

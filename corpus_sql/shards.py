@@ -14,8 +14,7 @@ import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
 from corpus_sql.errors import DataError, Problem
-from corpus_sql.files import sync
-from corpus_sql.resources import sha256_file
+from corpus_sql.files import sha256_file, sync
 
 ROW_GROUP_BYTES = 63 << 20  # the contract's 64 MiB, less 1 MiB for page headers and statistics
 _FIXED_BYTES = 4 * 7 + 4 + 32 + 8 + 4  # lengths of the seven strings, n_chars, sha256, minhash_cluster, pii_redactions

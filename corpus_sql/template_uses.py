@@ -14,13 +14,12 @@ from typing import Any
 import jinja2
 from jinja2 import nodes
 
+from corpus_sql import input_files
 from corpus_sql.model import Model
 
 _ENVIRONMENT = jinja2.Environment(autoescape=False)
 # names that planning.settings and the compiler give to a template, and the key of the config that decides them
 _SETTINGS = {
-    "language_model": "lang.model",
-    "protected_key": "decontaminate.protected",
     "splits": "split.method",
     "stages": "stages",
     "input": "stages",
@@ -72,7 +71,8 @@ def uses(model: Model, macros: Mapping[str, str]) -> Uses:
 
 
 def _keys(tree: nodes.Node, stage: str) -> Iterator[str]:
-    """Yield the keys a tree names: config.a.b, config["a"]["b"], config.a.get("b"), limit("b"), by_lang("a", "b")."""
+    """Yield the keys a tree names: config.a.b, config["a"]["b"], config.a.get("b"), limit("b"), by_lang("a", "b"),
+    file("a")."""
     for node in tree.find_all(nodes.Name):
         if node.name in _SETTINGS:
             yield _SETTINGS[node.name]
@@ -80,6 +80,8 @@ def _keys(tree: nodes.Node, stage: str) -> Iterator[str]:
         name = call.node.name if isinstance(call.node, nodes.Name) else ""
         if name == "limit" and _constant(call):
             yield f"{stage}.{_constant(call)}"
+        elif name == "file" and _constant(call):
+            yield input_files.key_of(_constant(call))
         elif name == "by_lang" and len(call.args) == 2 and all(isinstance(arg, nodes.Const) for arg in call.args):
             yield f"{call.args[0].value}.{call.args[1].value}"
         elif (

@@ -10,7 +10,7 @@ import os
 from itertools import zip_longest
 from pathlib import Path
 
-from corpus_sql import inputs, resources
+from corpus_sql import input_files, inputs
 from corpus_sql.config import matching
 from corpus_sql.errors import CorpusError, DataError
 from corpus_sql.findings import Say, Unchecked, few
@@ -41,7 +41,7 @@ def contamination(build: Opened, say: Say) -> str:
     files = inputs.protected(build.folder)
     if not files:
         raise Unchecked(f"the protected files are not in {KEPT}")
-    if resources.key_of(files, set_names(files)) != build.record["model_files"]["decontaminate.protected"]:
+    if input_files.hashed(files, set_names(files)).sha256 != build.record["model_files"]["decontaminate.protected"]:
         say.error(f"the protected files in {KEPT} are not those that the build was made with")
     grams, n_items = _grams(build, files)
     there = _there(build, files, say)
@@ -126,9 +126,9 @@ def _differs(one: Path, other: Path) -> int | None:
 def _on_disk(build: Opened) -> tuple[Path, list[Path]]:
     """Find the files that all patterns name, from where the config most likely lay; none where one names nothing."""
     for place in build.roots:
-        found = [matching(place, pattern) for pattern in build.written["decontaminate"]["protected"]]
-        if all(found):
-            return place, sorted({path for files in found for path in files}, key=os.fsencode)
+        patterns = build.written["decontaminate"]["protected"]
+        if all(matching(place, [pattern]) for pattern in patterns):
+            return place, matching(place, patterns)
     return build.folder, []
 
 

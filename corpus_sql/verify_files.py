@@ -22,11 +22,11 @@ from corpus_sql import damaged, first_look, forms, shards
 from corpus_sql import manifest as manifests
 from corpus_sql.config import without_places
 from corpus_sql.errors import DataError
+from corpus_sql.files import sha256_file
 from corpus_sql.findings import Say
 from corpus_sql.model import identifier
 from corpus_sql.opened import Opened
 from corpus_sql.project import builtin
-from corpus_sql.resources import sha256_file
 from corpus_sql.validation import counted, cut, findings, shown
 
 SUMS = "_audit/SHA256SUMS"
@@ -35,22 +35,9 @@ ANEW = "Copy the folder anew, or build the version again."
 _LARGEST_ROW_GROUP = 64 << 20  # the contract's limit, in uncompressed bytes
 # what the fingerprint of a relation is over; other keys of its entry explain it
 _PRINTED = (
-    *(
-        "query",
-        "number",
-        "stream",
-        "columns",
-        "inputs",
-        "udfs",
-        "tools",
-        "files",
-        "max_line_bytes",
-        "first",
-        "code",
-        "superseded",
-    ),
-    "builds",  # of read.earlier
-)
+    "query", "number", "stream", "model_files", "columns", "inputs", "udfs", "tools",
+    "files", "max_line_bytes", "first", "code", "superseded", "builds",
+)  # fmt: skip
 
 
 def sums(build: Opened, say: Say) -> str:
@@ -192,9 +179,7 @@ def record(build: Opened, say: Say) -> str:
     """_audit/build.json says of each relation what it was made from; the compiled SQL beside it is what ran."""
     relations = build.record["relations"]
     for name, parts in relations.items():
-        printed = (
-            _PRINTED if "query" in parts else (*_PRINTED, "sql")
-        )  # builds made before had the text, comments and all
+        printed = _PRINTED if "query" in parts else (*_PRINTED, "sql")  # builds made before had the text as well
         made_from = {key: value for key, value in parts.items() if key in printed}
         if hashlib.sha256(json.dumps(made_from, sort_keys=True).encode()).hexdigest() != parts["fingerprint"]:
             say.error(f"{name}: the fingerprint in build.json is not that of what stands beside it")

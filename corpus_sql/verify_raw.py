@@ -16,11 +16,11 @@ from typing import Any
 import pyarrow as pa
 
 from corpus_sql import first_look, ledger, raw_line
+from corpus_sql.files import sha256_file
 from corpus_sql.findings import Say, Unchecked
 from corpus_sql.opened import Opened
 from corpus_sql.raw_fields import Document, nfc
 from corpus_sql.report_queries import query
-from corpus_sql.resources import sha256_file
 from corpus_sql.validation import counted
 
 _CHUNK = 1 << 20

@@ -12,10 +12,10 @@ from collections.abc import Callable, Iterable
 from typing import Any
 
 from corpus_sql import inputs, ledger
+from corpus_sql.files import sha256_file
 from corpus_sql.findings import Say, Unchecked
 from corpus_sql.opened import Opened
 from corpus_sql.pii_scrub import find_spans, parse_kinds
-from corpus_sql.resources import sha256_file
 from corpus_sql.validation import counted
 
 OUTSIDE = 0.001  # a share that chance alone would put so far off once in a thousand builds is told

@@ -19,8 +19,8 @@ import zstandard
 
 from corpus_sql import files, limits
 from corpus_sql.errors import ConfigError, Problem
+from corpus_sql.files import sha256_file
 from corpus_sql.ledger import LedgerFile
-from corpus_sql.resources import sha256_file
 
 PART_BYTES = 256 << 20  # decompressed bytes after which a part ends: some 80 MB of file, a second to read
 LEVEL = 6  # of zstd; 3 makes files of text a tenth larger, 12 takes five times as long for a twentieth less

@@ -36,12 +36,12 @@ def calls(monkeypatch: pytest.MonkeyPatch) -> Counter[str]:
     found: Counter[str] = Counter()
     register = DuckDB.register
 
-    def counting(engine: DuckDB, udf) -> None:
+    def counting(engine: DuckDB, udf, files) -> None:
         def call(*columns):
             found[udf.name] += 1
             return udf.function(*columns)
 
-        register(engine, dataclasses.replace(udf, function=call))
+        register(engine, dataclasses.replace(udf, function=call), files)
 
     monkeypatch.setattr(DuckDB, "register", counting)
     return found

@@ -188,7 +188,9 @@ def test_protected_files_are_sorted_and_each_is_named_once(read, tmp_path):
         (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
         (tmp_path / name).write_text("{}")
     config = read(SMALL + '[decontaminate]\nprotected = ["eval/**/*.jsonl", "eval/a.jsonl"]\n')
-    assert config.protected_files() == [tmp_path / "eval" / name for name in ("a.jsonl", "b.jsonl", "deep/c.jsonl")]
+    assert config.matching("decontaminate", "protected") == [
+        tmp_path / "eval" / name for name in ("a.jsonl", "b.jsonl", "deep/c.jsonl")
+    ]
 
 
 def test_protected_files_are_found_in_a_folder_with_brackets(read, tmp_path, monkeypatch):
@@ -196,14 +198,14 @@ def test_protected_files_are_found_in_a_folder_with_brackets(read, tmp_path, mon
     monkeypatch.chdir(tmp_path / "[1]")
     Path("gold.jsonl").write_text("{}")
     config = read(SMALL + '[decontaminate]\nprotected = ["*.jsonl"]\n')
-    assert config.protected_files() == [Path("gold.jsonl").absolute()]
+    assert config.matching("decontaminate", "protected") == [Path("gold.jsonl").absolute()]
 
 
 def test_a_protected_pattern_without_a_file_is_an_error(read, tmp_path):
     (tmp_path / "eval.jsonl").mkdir()
     config = read(SMALL + '[decontaminate]\nprotected = [\n  "eval.jsonl",\n  "no/*.jsonl",\n]\n')
     with pytest.raises(ConfigError) as caught:
-        config.protected_files()
+        config.matching("decontaminate", "protected")
     assert str(caught.value) == (
         'corpus.toml:6: [decontaminate] protected: "eval.jsonl" matches no file\n'
         "    Relative patterns start at the folder of the config file.\n"

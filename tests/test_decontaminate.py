@@ -12,11 +12,12 @@ import pyarrow as pa
 import pytest
 from conftest import Corpus, shared
 
+from corpus_sql import input_files
 from corpus_sql.errors import ConfigError, DataError
 from corpus_sql.explain import open_build
 from corpus_sql.inputs import protected
 from corpus_sql.project import load_udf_file
-from corpus_sql.protected import FIX, protected_items, register, set_names
+from corpus_sql.protected import FIX, protected_items, set_names
 from corpus_sql.tokens import tokens
 from corpus_sql.verifying import verify
 
@@ -59,7 +60,8 @@ def items_file(folder: Path, items: dict[str, str] = ITEMS) -> Path:
 def contaminated(texts: list[str | None], files: list[Path], ngram: int = 13, min_tokens: int = 8) -> list[dict | None]:
     n = len(texts)
     numbers = (pa.array([value] * n, pa.int32()) for value in (ngram, min_tokens))
-    return udfs.ngrams_contaminated(pa.array(texts, pa.string()), pa.array([register(files)] * n), *numbers).to_pylist()
+    protected = input_files.hashed(files, set_names(files))
+    return udfs.ngrams_contaminated(pa.array(texts, pa.string()), protected, *numbers).to_pylist()
 
 
 def items_of(found: list[dict] | None) -> list[str] | None:

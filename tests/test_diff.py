@@ -9,6 +9,7 @@ from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
 
 import duckdb
+import numpy
 import pytest
 from conftest import Corpus, raw_line, shared
 from typer.testing import CliRunner
@@ -544,8 +545,7 @@ join measures.shouting using (id)
 join relations.languages using (id)
 """
 UDF = """\
-import os
-
+import numpy
 import pyarrow as pa
 
 from corpus_sql.functions import udf
@@ -553,7 +553,7 @@ from corpus_sql.functions import udf
 
 @udf(args=("VARCHAR",), returns="BIGINT", requires=("numpy",))
 def shouting_count(texts):
-    more = int(os.environ.get("SHOUTING_MORE", "0"))
+    more = getattr(numpy, "shouting_more", 0)
     return pa.array([sum(c.isupper() for c in text.as_py()) + more for text in texts], pa.int64())
 """
 SHOUTING = 'stages = ["shouting"]\n[shouting]\nmax_n_loud = 6\n'
@@ -632,7 +632,7 @@ def test_a_stage_model(shouting):
 
 def test_a_tool(shouting, numpy_99, monkeypatch):
     """The library behind a function counts otherwise."""
-    monkeypatch.setenv("SHOUTING_MORE", "1")
+    monkeypatch.setattr(numpy, "shouting_more", 1, raising=False)
     (one,) = shouting()
     assert told([one]) == [("s:1", "verdict", "keep", "reject high_n_loud", "tool", "numpy")]
     assert one["detail"]["new"] == "99.1"

@@ -16,9 +16,9 @@ from typer.testing import CliRunner
 
 from corpus_sql import cli, exporting, oscar, oscar_writing
 from corpus_sql.errors import ConfigError, DataError
+from corpus_sql.files import sha256_file
 from corpus_sql.import_inputs import Record
 from corpus_sql.raw_fields import utc
-from corpus_sql.resources import sha256_file
 
 ENGLISH = "The river was high after the rain, and the ferry stayed on the far side until noon. "
 CHINESE = "我们今天去公园看花，然后回家吃饭。"

@@ -18,9 +18,10 @@ import pyarrow as pa
 import pytest
 import zstandard
 
-from corpus_sql import fasttext_model, iso639, model_files, resources
+from corpus_sql import fasttext_model, input_files, iso639, model_files
 from corpus_sql.compile import Compiler
 from corpus_sql.errors import ConfigError, DataError, ModelError
+from corpus_sql.functions import Files
 from corpus_sql.project import builtin, load_udf_file, open_project
 
 SHARED = Path(__file__).parents[1].parent / "shared"
@@ -34,14 +35,14 @@ needs_shared = pytest.mark.skipif(not SHARED.is_dir(), reason="skipped the compa
 def detect(texts, model, kind=None):
     """Return the answers for a list of texts, or an Arrow array of them, as dicts."""
     array = texts if isinstance(texts, pa.Array) else pa.array(texts, kind or pa.string())
-    answer = language.language_detect(array, pa.array([model] * len(array), pa.string()))
+    answer = language.language_detect(array, model)
     assert answer.type == language.RESULT and len(answer) == len(array)
     return answer.to_pylist()
 
 
 @cache
 def lid():
-    return resources.add([SHIPPED])
+    return input_files.hashed([SHIPPED])
 
 
 @cache
@@ -57,7 +58,7 @@ def by_fasttext(path, text):
 
 def differences(path, texts):
     """Return the texts with a letter for which the UDF's label or probability is not exactly fastText's."""
-    answers = detect(texts, resources.add([path]))
+    answers = detect(texts, input_files.hashed([path]))
     return [
         (text[:80], answer, expected)
         for text, answer, expected in zip(texts, answers, (by_fasttext(path, text) for text in texts), strict=True)
@@ -251,18 +252,18 @@ def test_other_kinds_of_model_give_fasttexts_answers_too(name, folder):
     assert (model.kernel is not None) == KINDS[name][2]
     texts = ["the cat sat", "die Katze", "她 在 河边", "zzz", "the </s> die Katze", "</s>", "__label__en le chat", "1"]
     assert differences(path, [*texts, *SENTENCES.values(), *random_texts(150, seed=2)]) == []
-    lang, letters = detect(["die Katze liegt auf dem Sofa", "12 34"], resources.add([path]))
+    lang, letters = detect(["die Katze liegt auf dem Sofa", "12 34"], input_files.hashed([path]))
     assert lang["lang"] == ("de" if name != "quantised output" else lang["lang"])
     assert letters == {"label": None, "score": None, "lang": "und"}
 
 
 def test_a_pruned_model_with_too_many_buckets_for_the_kernels_table_gives_the_same_answers(folder, monkeypatch):
     path = trained("quantised and pruned", folder)
-    with_kernel = detect([*SENTENCES.values()], resources.add([path]))
+    with_kernel = detect([*SENTENCES.values()], input_files.hashed([path]))
     monkeypatch.setattr(fasttext_model, "MOST_BUCKETS", 699)
     assert fasttext_model.load(path).kernel is None
     language._load.cache_clear()
-    assert detect([*SENTENCES.values()], resources.add([path])) == with_kernel
+    assert detect([*SENTENCES.values()], input_files.hashed([path])) == with_kernel
     language._load.cache_clear()
 
 
@@ -272,12 +273,12 @@ def test_a_model_that_predicts_nothing_leaves_the_text_undetermined(folder):
     path = folder / "no-end.bin"
     path.write_bytes(data.replace(b"</s>\0", b"<@s>\0", 1))
     assert by_fasttext(path, "xyzzy") == (None, None)
-    assert detect(["xyzzy"], resources.add([path])) == [{"label": None, "score": None, "lang": "und"}]
+    assert detect(["xyzzy"], input_files.hashed([path])) == [{"label": None, "score": None, "lang": "und"}]
 
 
 # --- batches ------------------------------------------------------------------------------------------------------
 
-MODELS = [pytest.param(lid, marks=needs_lid, id="lid.176"), pytest.param(lambda: "script", id="script")]
+MODELS = [pytest.param(lid, marks=needs_lid, id="lid.176"), pytest.param(lambda: None, id="script")]
 
 
 @pytest.mark.parametrize("model", MODELS)
@@ -306,14 +307,6 @@ def test_null_in_null_out_and_no_letters_is_not_measured(model):
     assert detect([], model()) == []
     assert detect(["", "\n\n", "12:30 – 14:00 €5!", "\u0301", "😀"], model()) == [unmeasured] * 5
     assert detect(["ª", "ʼ", "々"], model())[0]["label"] is not None  # modifiers and ordinals are letters too
-
-
-def test_a_key_nobody_registered_is_an_error():
-    with pytest.raises(ModelError) as raised:
-        detect(["text"], "0" * 64)
-    assert str(raised.value) == (
-        f"language_detect: no model file is known under the key '{'0' * 64}'\n    Register it: resources.add."
-    )
 
 
 # --- labels -------------------------------------------------------------------------------------------------------
@@ -394,7 +387,7 @@ def test_a_longer_label_keeps_its_name_beside_its_macro_language():
     ],
 )
 def test_without_a_model_the_script_speaks_where_it_can(text, label, score, lang):
-    assert detect([text], "script") == [{"label": label, "score": score, "lang": lang}]
+    assert detect([text], None) == [{"label": label, "score": score, "lang": lang}]
 
 
 # --- finding the file ---------------------------------------------------------------------------------------------
@@ -402,17 +395,21 @@ def test_without_a_model_the_script_speaks_where_it_can(text, label, score, lang
 
 @needs_lid
 def test_the_shipped_model_is_found_and_checked():
-    key, description = model_files.find_language_model({}, Path("."))
-    assert (key, description) == (model_files.SHA256, "lid.176.ftz: quantised supervised fastText model of 176 labels")
-    assert resources.paths(key) == (SHIPPED,)
+    found, description = model_files.find_language_model({}, Path("."))
+    assert (found, description) == (
+        Files(model_files.SHA256, (SHIPPED,)),
+        "lid.176.ftz: quantised supervised fastText model of 176 labels",
+    )
 
 
 def test_a_model_of_ones_own_is_found_beside_the_config(folder):
     path = trained("softmax", folder)
-    key, description = model_files.find_language_model({"model": path.name}, folder)
-    assert key == resources.sha256_file(path)
+    found, description = model_files.find_language_model({"model": path.name}, folder)
+    assert found == input_files.hashed([path])
     assert description == "softmax.bin: dense supervised fastText model of 4 labels, read by fasttext-wheel"
-    assert model_files.find_language_model({"model": path.name, "model_sha256": key.upper()}, folder)[0] == key
+    assert (
+        model_files.find_language_model({"model": path.name, "model_sha256": found.sha256.upper()}, folder)[0] == found
+    )
 
 
 @pytest.fixture
@@ -425,7 +422,7 @@ def nowhere(tmp_path, monkeypatch) -> Path:
 
 def test_without_a_model_the_script_stands_in(nowhere):
     assert model_files.find_language_model({}, Path(".")) == (
-        "script",
+        None,
         f"Unicode script fallback: no language model on this machine; for lid.176 run: {GET}",
     )
     with pytest.raises(ConfigError) as raised:
@@ -437,7 +434,7 @@ def test_without_a_model_the_script_stands_in(nowhere):
 
 
 def test_the_config_may_ask_for_the_script():
-    assert model_files.find_language_model({"model": "script"}, Path("."))[0] == "script"
+    assert model_files.find_language_model({"model": "script"}, Path("."))[0] is None
 
 
 def test_a_missing_model_file_says_what_to_do(tmp_path):
@@ -698,7 +695,7 @@ def judge(tmp_path, lang, measured):
     config = tmp_path / "corpus.toml"
     config.write_text(f'dataset = "d"\nversion = "v"\nsources = ["s"]\nstages = ["lang"]\n[lang]\n{lang}\n')
     project = open_project(config)
-    compiler = Compiler(project, {"language_model": "script"})
+    compiler = Compiler(project, {}, {"lang.model": None})
     db = duckdb.connect()
     db.execute("create schema read; create schema measures; create schema relations; create schema stages")
     db.execute("create table measures.language (id varchar, label varchar, score double, model_lang varchar)")
@@ -760,7 +757,7 @@ def test_the_measure_is_one_row_for_each_document(tmp_path):
     db = duckdb.connect()
     db.create_function(
         "language_detect",
-        lambda text, key: language.language_detect(text.combine_chunks(), key.combine_chunks()),
+        lambda text, _: language.language_detect(text.combine_chunks(), None),
         ["VARCHAR", "VARCHAR"],
         language.language_detect.udf.returns,
         type="arrow",
@@ -769,6 +766,6 @@ def test_the_measure_is_one_row_for_each_document(tmp_path):
     db.execute("create schema read")
     db.execute('create table read.documents (id varchar, "text" varchar)')
     db.execute("insert into read.documents values ('s:0', '汉字'), ('s:1', '12')")
-    rows = db.sql(Compiler(project, {"language_model": "script"}).compile(model).sql)
+    rows = db.sql(Compiler(project, {}, {"lang.model": None}).compile(model).sql)
     assert [(name, str(kind)) for name, kind in zip(rows.columns, rows.types, strict=True)] == list(model.columns)
     assert sorted(rows.fetchall()) == [("s:0", "Hani", 1.0, "zh"), ("s:1", None, None, "und")]

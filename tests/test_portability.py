@@ -11,7 +11,7 @@ sqlglot = pytest.importorskip("sqlglot", reason="sqlglot is not installed: the l
 
 import lint_sql  # noqa: E402
 
-from corpus_sql import planning  # noqa: E402
+from corpus_sql import input_files, planning  # noqa: E402
 from corpus_sql.compile import Compiled, Compiler  # noqa: E402
 from corpus_sql.functions import Udf  # noqa: E402
 from corpus_sql.model import BUILDS  # noqa: E402
@@ -62,9 +62,10 @@ def rendered(
 ) -> tuple[Project, list[Compiled]]:
     """The models compiled for one config: those it needs, and with all stages listed every one there is."""
     one = project(tmp_path_factory.mktemp("project"), *request.param)
+    files = input_files.of(one.config)
     if not one.config.stages:
-        return one, planning.compile_all(one)[0]
-    compiler = Compiler(one, planning.settings(one.config)[0])
+        return one, planning.compile_all(one, files)[0]
+    compiler = Compiler(one, planning.settings(one.config)[0], files)
     return one, [compiler.compile(model) for model in one.models.values() if model.folder in BUILDS]
 
 

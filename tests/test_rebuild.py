@@ -19,7 +19,7 @@ from test_language import trained
 from typer.testing import CliRunner
 from verify_cases import Copy
 
-from corpus_sql import model_files, rebuilding, resources, verifying
+from corpus_sql import files, model_files, rebuilding, verifying
 from corpus_sql.cli import app
 from corpus_sql.import_splitting import children
 from corpus_sql.opened import Opened
@@ -144,7 +144,7 @@ def test_what_decides_is_kept_and_nothing_else(whole: Corpus):
         "protected/1/two/items.jsonl",
     ]
     record = json.loads((whole.version / "_audit" / "build.json").read_text())
-    assert record["inputs"] == {name: resources.sha256_file(path) for name, path in kept.items()}
+    assert record["inputs"] == {name: files.sha256_file(path) for name, path in kept.items()}
     assert record["replaced"] == ["sql/stages/gopher.sql"]
     assert "unused" not in (whole.version / "_audit" / "build.json").read_text()
 

@@ -10,12 +10,10 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from corpus_sql import fasttext_model, iso639, resources, unicode_scripts
+from corpus_sql import fasttext_model, iso639, unicode_scripts
 from corpus_sql.arrays import utf8_buffers
-from corpus_sql.errors import ModelError, Problem
-from corpus_sql.functions import udf
+from corpus_sql.functions import Files, udf
 
-SCRIPT = "script"
 # what fastText's models were not trained on: Arabic with its vowels, half-width kana and jamo
 _VOWEL, _ARABIC = re.compile("[\u064b-\u0652\u0670]"), re.compile("[\u0621-\u063a\u0641-\u064a\u0671-\u06d3]")
 _HALF_WIDTH, _FULL_WIDTH = re.compile("[\uff66-\uffdc]+"), re.compile("[\u3041-\u30ff\uac00-\ud7a3]")
@@ -27,13 +25,14 @@ RESULT = pa.struct([("label", pa.string()), ("score", pa.float64()), ("lang", pa
     args=("VARCHAR", "VARCHAR"),
     returns="STRUCT(label VARCHAR, score DOUBLE, lang VARCHAR)",
     requires=("numba", "fasttext-wheel"),
+    files=("model",),
 )
-def language_detect(text: pa.Array, model: pa.Array) -> pa.Array:
+def language_detect(text: pa.Array, model: Files | None) -> pa.Array:
     """Return label, score and language of each whole text.
 
-    model: the key of a fastText file (its SHA-256), or `script`. label: the model's own, without `__label__`, for
-    `script` the ISO 15924 code of the most frequent script. score: the model's probability, exactly fastText's float32
-    (it may exceed 1 by about 1e-5), for `script` that script's share of the letters. lang: two letters of ISO 639-1, or
+    model: a fastText file; without one the script stands in. label: the model's own, without `__label__`, for a script
+    the ISO 15924 code of the most frequent one. score: the model's probability, exactly fastText's float32
+    (it may exceed 1 by about 1e-5), for a script its share of the letters. lang: two letters of ISO 639-1, or
     `und`. A text without a letter (category L) is not measured: label and score are null, lang is `und`.
 
     A model reads the text as it stands, but for two spellings that its training data lacks: 20 and more Arabic letters,
@@ -41,11 +40,10 @@ def language_detect(text: pa.Array, model: pa.Array) -> pa.Array:
     half-width kana or Hangul letters, if other kana and syllables are fewer, in full width (`su` 0.29 became `ja` 1.00,
     `tt` 0.15 became `ko` 1.00).
 
-    Raises ModelError for an unknown key or a file that is no sound fastText classifier.
+    Raises ModelError for a file that is no sound fastText classifier.
     """
-    if len(text) == 0 or model[0].as_py() is None:
-        return pa.nulls(len(text), RESULT)
-    key = model[0].as_py()
+    if len(text) == 0:
+        return pa.nulls(0, RESULT)
     data, offsets, valid = map(fasttext_model.frozen, utf8_buffers(text))
     letters = unicode_scripts.count_letters(
         data,
@@ -54,13 +52,13 @@ def language_detect(text: pa.Array, model: pa.Array) -> pa.Array:
         unicode_scripts.letter_table(),
         len(unicode_scripts.CODES),
         unicode_scripts.english_hashes(),
-        key != SCRIPT,  # a model needs to know only whether there is a letter
+        model is not None,  # a model needs to know only whether there is a letter
     )
-    if key == SCRIPT:
+    if model is None:
         labels, scores, langs = unicode_scripts.judge(letters)
     else:
         text, data, offsets = _as_trained(text, data, offsets)
-        labels, scores, langs = _by_model(_load(key), text, data, offsets, letters.any(axis=1))
+        labels, scores, langs = _by_model(_load(model), text, data, offsets, letters.any(axis=1))
     unmeasured = np.array([label is None for label in labels])
     parts = [pa.array(labels, pa.string()), pa.array(scores.astype(np.float64), mask=unmeasured), pa.array(langs)]
     return pa.StructArray.from_arrays(parts, fields=list(RESULT), mask=pa.array(~valid))
@@ -134,11 +132,5 @@ def _wheel(path: str):
 
 
 @cache
-def _load(key: str) -> fasttext_model.FastTextModel:
-    try:
-        (path,) = resources.paths(key)
-    except KeyError:
-        raise ModelError(
-            Problem("language_detect", f"no model file is known under the key {key!r}", "Register it: resources.add.")
-        ) from None
-    return fasttext_model.load(path)
+def _load(model: Files) -> fasttext_model.FastTextModel:
+    return fasttext_model.load(model.path)

@@ -10,8 +10,7 @@ from typing import NamedTuple
 import numpy as np
 import pyarrow as pa
 
-from corpus_sql import resources
-from corpus_sql.functions import udf
+from corpus_sql.functions import Files, udf
 from corpus_sql.grams import fill, roll, scan
 from corpus_sql.protected import protected_items
 from corpus_sql.tokens import hashes, located, tokens
@@ -57,11 +56,12 @@ class _Grams(NamedTuple):
     returns="STRUCT(item VARCHAR, n_shared INTEGER, n_ngrams INTEGER, ngram VARCHAR, start_char INTEGER, "
     "end_char INTEGER, item_start_char INTEGER, item_end_char INTEGER)[]",
     requires=("numba", "numpy"),
+    files=("protected",),
 )
-def ngrams_contaminated(texts: pa.Array, protected: pa.Array, ngram: pa.Array, min_tokens: pa.Array) -> pa.Array:
+def ngrams_contaminated(texts: pa.Array, protected: Files, ngram: pa.Array, min_tokens: pa.Array) -> pa.Array:
     """Return the protected items that each text shares an n-gram with; null where there is none.
 
-    protected: key of the protected files in `corpus_sql.resources`; ngram: tokens of an n-gram; min_tokens: an item
+    protected: the protected files; ngram: tokens of an n-gram; min_tokens: an item
     with fewer tokens than an n-gram is looked for whole if it has so many; all constant. One hit for each item, in
     order of the first n-gram in the text that it has too, then of the names. n_shared: different n-grams that both
     have; n_ngrams: those of the item; ngram: the first, its tokens joined by spaces; start_char, end_char: its first
@@ -72,7 +72,7 @@ def ngrams_contaminated(texts: pa.Array, protected: pa.Array, ngram: pa.Array, m
     rows: list[list[dict] | None] = [None] * len(texts)
     if len(texts):
         with _lock:  # the first of several threads reads the files
-            grams = _grams(protected[0].as_py(), ngram[0].as_py(), min_tokens[0].as_py())
+            grams = _grams(protected, ngram[0].as_py(), min_tokens[0].as_py())
         for found in hashes(texts):
             hit = np.zeros(len(found.starts), np.bool_)
             tables = grams.lengths, grams.bits, grams.table
@@ -85,8 +85,8 @@ def ngrams_contaminated(texts: pa.Array, protected: pa.Array, ngram: pa.Array, m
 
 
 @functools.lru_cache(maxsize=4)
-def _grams(key: str, ngram: int, min_tokens: int) -> _Grams:
-    items = [item for item in protected_items(resources.paths(key), ngram, min_tokens) if item.status != "unprotected"]
+def _grams(files: Files, ngram: int, min_tokens: int) -> _Grams:
+    items = [item for item in protected_items(files.paths, ngram, min_tokens) if item.status != "unprotected"]
     items.sort(key=lambda item: item.id)  # so that the smallest item number is the smallest id
     found, owners, places, lengths = [], [], [], set()
     base = 0

@@ -5,6 +5,6 @@
 select
     id,
     ngrams_contaminated(
-        "text", '{{ protected_key }}', {{ config.decontaminate.ngram }}, {{ config.decontaminate.min_tokens }}
+        "text", {{ file("decontaminate.protected") }}, {{ config.decontaminate.ngram }}, {{ config.decontaminate.min_tokens }}
     ) as hits
 from read.documents

@@ -16,6 +16,6 @@ select
 from (
     select
         id,
-        language_detect("text", '{{ language_model }}') as answer
+        language_detect("text", {{ file("lang.model") }}) as answer
     from read.documents
 ) as detected
