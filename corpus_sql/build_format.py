@@ -1,6 +1,7 @@
 """The form of a version folder, as a number in `_audit/build.json`: who reads a build asks first whether it can.
 
 1: the folders made before there was a number. 2: the ledger and the inputs are kept; tables have columns of that form.
+3: rules are a table, and entries of build.json.
 """
 
 from __future__ import annotations
@@ -11,7 +12,8 @@ from pathlib import Path
 from corpus_sql import __version__
 from corpus_sql.errors import ConfigError, Problem
 
-FORMAT = 2
+FORMAT = 3
+RULES = 3  # the first that has rules
 
 
 def check(folder: Path, least: int = FORMAT) -> None:

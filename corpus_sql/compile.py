@@ -5,26 +5,28 @@ from __future__ import annotations
 import hashlib
 import json
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any
 
 import jinja2
 
-from corpus_sql import raw
+from corpus_sql import input_files, raw
 from corpus_sql.errors import ModelError, Problem
 from corpus_sql.functions import Files
 from corpus_sql.model import HIT, Model, quoted
 from corpus_sql.parsed import parse
 from corpus_sql.project import Project
+from corpus_sql.rules import Limit, Notes, Read, Rule, environment
 from corpus_sql.validation import did_you_mean
 
 
 @dataclass(frozen=True)
 class Compiled:
     """What one model runs as. `stream` is (function, settings) or None; `digest` is of the SQL without its comments
-    and with the names of files in place of their SHA-256; `files` is name -> SHA-256, None for one that is not there.
+    and with the names of files in place of their SHA-256; `files` is name -> SHA-256, None for one that is not there;
+    `keys` is what its template read of the config; `rules` are those of a stage, in the order of its hits.
     """
 
     model: Model
@@ -34,6 +36,8 @@ class Compiled:
     functions: tuple[str, ...]  # names of the UDFs it calls
     stream: tuple[str, dict[str, Any]] | None
     files: Mapping[str, str | None] = field(default_factory=dict)
+    keys: tuple[str, ...] = ()
+    rules: Sequence[Rule] = ()
 
     @property
     def name(self) -> str:
@@ -50,12 +54,7 @@ class Compiler:
     def __init__(self, project: Project, settings: Mapping[str, Any], files: Mapping[str, Files | None]):
         self.project, self.config = project, project.config
         self.settings, self.files = settings, files
-        self.environment = jinja2.Environment(
-            loader=jinja2.DictLoader(project.macros),
-            undefined=jinja2.StrictUndefined,
-            autoescape=False,
-            keep_trailing_newline=False,
-        )
+        self.environment = environment(project.macros)
 
     def input_of(self, stage: str) -> str:
         """Return, as a subquery of `id`, the documents that enter a stage; of an unlisted stage, those finally kept."""
@@ -69,9 +68,9 @@ class Compiler:
         """Render one model; raises ModelError when it names something that does not exist."""
         relative = f"sql/{model.folder}/{model.stem}.sql"
         stage = model.stem if model.folder == "stages" else model.folder
-        context = self._context(stage)
-        read: dict[str, str | None] = {}
-        context["file"] = lambda name: self._file(name, relative, read)
+        notes, read = Notes(stage), {}
+        context = self._context(stage, notes)
+        context["file"] = lambda name: self._file(name, relative, read, notes)
         try:
             macros = self.environment.get_template("hits.sql").make_module(context)
             context |= {name: value for name, value in vars(macros).items() if callable(value) and name[0] != "_"}
@@ -105,28 +104,44 @@ class Compiler:
                 raise ModelError(Problem(relative, f"there is no streamed function {function!r}"))
         used = tuple(name for name in parsed.functions if name in known) + ((streamed[0],) if streamed else ())
         digest = parse(_named(sql, read), relative, self.columns).digest if read else parsed.digest
-        return Compiled(model, sql, digest, parsed.relations, used, streamed, read)
+        return Compiled(
+            model, sql, digest, parsed.relations, used, streamed, read, tuple(sorted(notes.keys)), notes.rules
+        )
 
-    def _file(self, name: str, relative: str, read: dict[str, str | None]) -> str:
+    def _file(self, name: str, relative: str, read: dict[str, str | None], notes: Notes) -> str:
         """Return the SQL that stands for a file, its SHA-256; null for one that is not there. read: notes it."""
         if name not in self.files:
             fix = did_you_mean(name, self.files) or 'Name it in the table [files] of the config: NAME = "path".'
             raise ModelError(Problem(relative, f"reads the file {name!r}, which the config does not name", fix))
         found = self.files[name]
         read[name] = found.sha256 if found else None
+        notes.keys.add(input_files.key_of(name))
         return "cast(null as varchar)" if found is None else quoted(found.sha256)
 
-    def _context(self, stage: str) -> dict[str, Any]:
+    def _context(self, stage: str, notes: Notes) -> dict[str, Any]:
         limits = self.config.limits(stage) if stage in self.project_stages else {"": {}}
+
+        def limit(key: str) -> Limit:
+            notes.keys.add(f"{stage}.{key}")
+            general = limits[""].get(key)
+            own = {lang: values.get(key) for lang, values in sorted(limits.items()) if values.get(key) != general}
+            return Limit(by_lang(limits, key, _number), f"{stage}.{key}", {"": general} | own)
+
+        def words(table: str, key: str) -> str:
+            notes.keys.add(f"{table}.{key}")
+            return by_lang(self.config.limits(table), key, _words)
+
         return {
-            "config": self.config.values,
+            "notes": notes,
+            "rule": notes.rule,
+            "config": Read(self.config.values, notes),
             "stages": self.config.stages,
             "hit_type": HIT,
             "input": self.input_of(stage),
             "input_of": self.input_of,
             "if_stage": lambda name, there, absent: there if name in self.config.stages else absent,
-            "limit": lambda key: by_lang(limits, key, _number),
-            "by_lang": lambda table, key: by_lang(self.config.limits(table), key, _words),
+            "limit": limit,
+            "by_lang": words,
             "sql_list": lambda values: ", ".join(map(quoted, values)),
             **self.settings,
         }

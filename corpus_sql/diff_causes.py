@@ -6,12 +6,15 @@ documents are counted and joined in SQL (diff_tracing).
 
 from __future__ import annotations
 
+import json
 import tomllib
 from functools import cached_property
 from pathlib import Path
 from typing import Any
 
 from corpus_sql import damaged, inputs
+from corpus_sql import rules as all_rules
+from corpus_sql.rules import Rule
 
 Cause = dict[str, Any]
 SIDES = ("a", "b")
@@ -90,6 +93,26 @@ class Facts:
         return [one for one in self.closure(f"stages.{stage}") if one.startswith("measures.")]
 
     @cached_property
+    def rules(self) -> dict[str, dict[tuple[str, str], Rule]]:
+        """Side -> (stage, reason) -> the rule, of those with a bound in the config on a number that a measure holds."""
+        found: dict[str, dict[tuple[str, str], Rule]] = {}
+        for side in SIDES:
+            columns = {
+                stage: {column for name in self.measures(stage) for column, _ in self._columns(side, name)}
+                for stage in self.stages(side)
+            }
+            found[side] = {
+                (rule.stage, rule.reason): rule
+                for rule in all_rules.of(self.builds[side])
+                if rule.key and rule.metric in columns[rule.stage]
+            }
+        return found
+
+    def _columns(self, side: str, name: str) -> list[tuple[str, str]]:
+        relation = self.relation(side, name)
+        return json.loads(relation["columns"]) if relation else []
+
+    @cached_property
     def ledger(self) -> list[Cause]:
         """What the ledger says otherwise of the sources of both builds: `source field`, with old and new."""
         a, b = (self.ledgers[side] for side in SIDES)
@@ -136,8 +159,8 @@ class Facts:
         built_in = any(isinstance(self.builds[side]["config"].get(table, {}).get(lang), dict) for side in SIDES)
         return f"{table}.{lang}.{inner}" if built_in else key
 
-    def own(self, name: str, lang: str | None = None, *, rules: bool = True) -> list[Cause]:
-        """Return what moved in a relation itself, its inputs aside. rules: the keys of low_ and high_ rules too."""
+    def own(self, name: str, lang: str | None = None, *, bounds: bool = True) -> list[Cause]:
+        """Return what moved in a relation itself, its inputs aside. bounds: the bounds of rules too."""
         a, b = self.relation("a", name), self.relation("b", name)
         if a is None or b is None:
             return [cause for key in ("stages", "split.method") if (cause := self.config(key))]
@@ -147,7 +170,9 @@ class Facts:
             if a.get("template") != b.get("template"):
                 found.append({"cause": "model", "key": name, "old": a.get("template"), "new": b.get("template")})
             keys = {*a.get("config", ()), *b.get("config", ())} - {"stages"}
-            keys -= set() if rules else {*a.get("rules", ()), *b.get("rules", ())}
+            if not bounds:
+                every = (*self.rules["a"].values(), *self.rules["b"].values())
+                keys -= {rule.key for rule in every if name == f"stages.{rule.stage}"}
             for key in sorted(keys):
                 files = [self.builds[side].get("model_files", {}).get(key) for side in SIDES]
                 if files != [None, None]:
@@ -163,11 +188,11 @@ class Facts:
                     found.append({"cause": kind, "key": key, "old": old[key], "new": new[key]})
         return found
 
-    def below(self, names: list[str], lang: str | None = None, *, rules: bool = True) -> list[Cause]:
+    def below(self, names: list[str], lang: str | None = None, *, bounds: bool = True) -> list[Cause]:
         """Return what moved in any of some relations, each cause once."""
         found: list[Cause] = []
         for name in names:
-            found += [cause for cause in self.own(name, lang, rules=rules) if cause not in found]
+            found += [cause for cause in self.own(name, lang, bounds=bounds) if cause not in found]
         return found
 
     def reader(self, *, oversize: bool = True) -> list[Cause]:
@@ -251,21 +276,17 @@ class Facts:
             return self.own("relations.languages")
         return (self.below(self.closure("measures.language")) if same_text else []) + self.own("relations.languages")
 
-    def limit(
-        self, stage: str, reason: str, side: str, lang: str | None, threshold: float | None
-    ) -> tuple[str, str | None]:
-        """Return (key, language) of the threshold that a low_ or high_ rule compared with.
+    def limit(self, rule: Rule, lang: str | None, threshold: float) -> str | None:
+        """Return the language whose bound a rule compared with.
 
         A stage may judge a document by another language's table than its own, as repetition does for und; then it is
         the one that holds this threshold, zh first.
         """
-        kind, _, measure = reason.partition("_")
-        key = f"{stage}.{'min' if kind == 'low' else 'max'}_{measure}"
-        tables = sorted(k for k, v in self.builds[side]["config"].get(stage, {}).items() if isinstance(v, dict))
-        for one in [lang, *(["zh"] if "zh" in tables else []), *tables]:
-            if self.value(side, key, one or "") == threshold:
-                return key, one
-        return key, lang
+        others = sorted(one for one in rule.limits if one)
+        for one in [lang, *(["zh"] if "zh" in others else []), *others]:
+            if rule.limit(one) == threshold:
+                return one
+        return lang
 
     def judged(
         self,
@@ -321,7 +342,7 @@ class Facts:
         }
         if key is not None or same_value is not False:
             found += self.below(
-                [one for one in local if one not in still and one not in moved], lang, rules=key is not None
+                [one for one in local if one not in still and one not in moved], lang, bounds=key is not None
             )
         if moved or same_value is False:
             found += self._values(moved, lang)

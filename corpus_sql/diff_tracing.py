@@ -37,8 +37,8 @@ class Tracer:
             "(x.content is distinct from y.content or x.raw_chars is distinct from y.raw_chars)"
         )
         self.run(
-            "create macro fires(reason, value, threshold) as "
-            "case when reason like 'low!_%' escape '!' then value < threshold else value > threshold end"
+            "create macro fires(hit, value, threshold) as "
+            "case when hit.value < hit.threshold then value < threshold else value > threshold end"
         )
         self.run(f"create view unlike as {query('diff_unlike')}")
 
@@ -238,16 +238,16 @@ class Tracer:
             " threshold double, key varchar, other double)"
         )
         for stage, side, reason, metric, lang, lang_other, threshold in rules:
-            key, other = None, None
-            opposite = "b" if side == "a" else "a"
-            if reason.startswith(("low_", "high_")) and threshold is not None:
-                key, used = self.facts.limit(stage, reason, side, lang, threshold)
-                other = self.facts.value(opposite, key, (used if lang == lang_other else lang_other) or "")
-            elif reason == "near_duplicate" or metric is None or threshold is None:
+            rule = self.facts.rules[side].get((stage, reason))
+            if rule is None or threshold is None:
                 continue
+            used = self.facts.limit(rule, lang, threshold)
+            other = self.facts.value(
+                "b" if side == "a" else "a", rule.key, (used if lang == lang_other else lang_other) or ""
+            )
             self.run(
                 "insert into limits values (?, ?, ?, ?, ?, ?, ?, ?, ?)",
-                [stage, side, reason, metric, lang, lang_other, threshold, key, other],
+                [stage, side, reason, metric, lang, lang_other, threshold, rule.key, other],
             )
         self._values({(stage, metric) for stage, _, _, metric, *_ in rules if metric})
         self._moved({stage for stage, *_ in rules})

@@ -22,7 +22,7 @@ from corpus_sql.validation import nearest
 
 TABLES = (
     *("decisions", "documents", "rejected", "quarantine", "reconciliation"),
-    *("files", "pairs", "parents", "expansions", "pii", "contamination"),
+    *("files", "pairs", "parents", "expansions", "pii", "contamination", "rules"),
 )
 COPIES = ("exact_duplicate", "near_duplicate")  # reasons whose witness is the document in whose stead one is dropped
 RELATIVES = 5  # members of a group, and children, that a story names

@@ -37,6 +37,7 @@ _MANIFEST = _object(  # what readers need; the whole contract is schemas/corpus-
     quarantined=_tables(_COUNT),
     shards={"type": "array", "items": _object(name=_TEXT, sha256=_TEXT, rows=_COUNT)},
 )
+_RULES = {"type": "array", "items": _object(stage=_TEXT, reason=_TEXT, limits=_TABLE, condition=_TEXT)}
 _RECORD = _object(
     format=_COUNT,
     corpus_sql=_TEXT,
@@ -61,7 +62,7 @@ _RECORD = _object(
         "additionalProperties": {
             "type": "object",
             "required": ["fingerprint"],
-            "properties": {"fingerprint": _TEXT, "inputs": _tables(_TEXT), "tools": _tables(_TEXT)},
+            "properties": {"fingerprint": _TEXT, "inputs": _tables(_TEXT), "tools": _tables(_TEXT), "rules": _RULES},
         },
     },
     model_files=_object(**{"lang.model": _TEXT}),

@@ -67,7 +67,7 @@ def keep(
     write(audit / LEDGER, rows)
     found = {}
     own = _own_files(project, compiled)
-    used = {name for one in compiled for name in one.files}
+    used = sorted({name for one in compiled for name in one.files})
     for relative, content in sorted(_inputs(project.config, own, {name: files[name] for name in used}).items()):
         path = audit / INPUTS / relative
         path.parent.mkdir(parents=True, exist_ok=True)

@@ -3,32 +3,18 @@
 from __future__ import annotations
 
 import math
-import re
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import duckdb
 
-from corpus_sql import damaged
+from corpus_sql import build_format, damaged
+from corpus_sql import rules as all_rules
 from corpus_sql.explain import open_build
 from corpus_sql.model import identifier, quoted
-
-_RULE = re.compile(
-    r"case when (.+?) then \{'verdict': '\w+', 'reason': '(\w+)', 'metric': (cast\(null as varchar\)|'\w+'),"
-)
+from corpus_sql.rules import Rule
 
 _LEFT = ("relations.languages", "relations.expansions", "read.documents")  # made again from the audit tables
-
-
-@dataclass(frozen=True)
-class Rule:
-    """A rule that compares a measure with a threshold. condition: as the compiled SQL of its stage spells it."""
-
-    stage: str
-    reason: str
-    metric: str
-    condition: str
 
 
 def open_for_judging(folder: Path) -> duckdb.DuckDBPyConnection:
@@ -74,14 +60,15 @@ def can_judge(folder: Path, stage: str) -> bool:
     )
 
 
-def rules(folder: Path, stages: list[str]) -> list[Rule]:
-    """All rules of the stages with a metric, in the order in which they judge."""
-    found = []
-    for stage in stages:
-        for condition, reason, metric in _RULE.findall(stage_sql(folder, stage)):
-            if metric.startswith("'"):
-                found.append(Rule(stage, reason, metric.strip("'"), condition))
-    return found
+def rules(folder: Path, stage: str | None = None) -> list[Rule]:
+    """All rules of the build's stages, or of one, that judge a metric, in the order in which they judge.
+
+    None of a build of an older format, which `why` and `sql` read all the same.
+    """
+    if (build_format.read(folder) or build_format.RULES) < build_format.RULES:
+        return []
+    record = damaged.read_object(folder, "_audit/build.json")
+    return [rule for rule in all_rules.of(record) if rule.metric and stage in (None, rule.stage)]
 
 
 def as_if_fired(folder: Path, rule: Rule) -> str:
@@ -102,7 +89,7 @@ def passed(connection: duckdb.DuckDBPyConnection, folder: Path, stage: str, id: 
     connection: as open_for_judging gives it. The value is null where it was not measured. Empty for a stage that reads
     more than the build holds.
     """
-    sql, own = stage_sql(folder, stage), rules(folder, [stage])
+    sql, own = stage_sql(folder, stage), rules(folder, stage)
     if not own or not can_judge(folder, stage):
         return []
     for rule in own:
@@ -111,10 +98,10 @@ def passed(connection: duckdb.DuckDBPyConnection, folder: Path, stage: str, id: 
         found = connection.execute(f"select unnest(hits) as hit from ({sql}) as fired where id = ?", [id]).fetchall()
     except (duckdb.BinderException, duckdb.CatalogException):  # a user's own, over the text or with a UDF
         return []
-    limits = {rule.reason: _limit(folder, rule) for rule in own if not rule.condition.startswith(("false", "(false)"))}
-    hits = [
-        {**hit, "threshold": limits[hit["reason"]] or hit["threshold"]} for (hit,) in found if hit["reason"] in limits
-    ]
+    told = {rule.reason: rule for rule in own if not rule.condition.startswith(("false", "(false)"))}
+    hits = [hit for (hit,) in found if hit["reason"] in told]
+    for hit in hits:  # some rules name their bound only where they fire
+        hit["threshold"] = told[hit["reason"]].bound if hit["threshold"] is None else hit["threshold"]
     return [
         {
             "reason": hit["reason"],
@@ -125,10 +112,3 @@ def passed(connection: duckdb.DuckDBPyConnection, folder: Path, stage: str, id: 
         for hit in hits
         if hit["threshold"] is not None
     ]
-
-
-def _limit(folder: Path, rule: Rule) -> float | None:
-    """The threshold of a rule that names it only where it fires."""
-    if rule.reason != "lang_undetermined":
-        return None
-    return damaged.read_object(folder, "_audit/build.json")["config"]["lang"]["min_score"]

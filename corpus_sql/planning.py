@@ -134,7 +134,7 @@ def make_plan(
     reading = {
         "files": {file.name: [file.sha256, file.license_spdx] for file in gate.files},
         "max_line_bytes": project.config.max_line_bytes,
-        **({"first": project.config.first} if project.config.first else {}),
+        **_first(project.config, gate),
         "code": code_hash(Path(raw.__file__)),
         "tools": {name: versions[name] for name in ("python", *_READ_TOOLS)},
     }
@@ -154,6 +154,12 @@ def make_plan(
         prints[one.name] = made_from["fingerprint"]
         steps.append(_step(one.name, one, made_from, have))
     return steps, notices
+
+
+def _first(config: Config, gate: ledger.Gate) -> dict[str, Any]:
+    if not config.first:
+        return {}
+    return {"first": config.first, "lines": raw.first_sha256(gate.files, config.max_line_bytes, config.first)}
 
 
 def _step(name: str, compiled: Compiled | None, now: dict[str, Any], have: Stored) -> Step:

@@ -28,6 +28,7 @@ from corpus_sql import (
     noticing,
     parts,
     report_queries,
+    rules,
     shards,
     spool,
 )
@@ -40,7 +41,7 @@ from corpus_sql.ledger import Source
 from corpus_sql.model import identifier
 from corpus_sql.progress import Report
 from corpus_sql.project import Project, builtin
-from corpus_sql.template_uses import uses
+from corpus_sql.template_uses import template
 
 if TYPE_CHECKING:
     from corpus_sql.planning import Step
@@ -132,6 +133,8 @@ def write_folder(
                     _write(batches, audit / f"{name}.parquet", engine, shape)
                 else:
                     engine.export(source, step.compiled.model.columns, order, audit / f"{name}.parquet")
+            made = [by_name[f"stages.{stage}"].compiled.rules for stage in config.stages]
+            engine.export(rules.table(made), rules.COLUMNS, rules.ORDER, audit / "rules.parquet")
             coverage = {}
             for step in steps:
                 if step.name.startswith("measures."):
@@ -318,12 +321,11 @@ def _relation(project: Project, step: Step) -> dict[str, Any]:
     """What a relation was made from, one entry for each thing that two builds may differ in."""
     if step.compiled is None:
         return {**step.made_from, "layer": "reader"}
-    used = uses(step.compiled.model, project.macros)
     found = {
         "layer": step.compiled.model.layer,
-        "template": used.template,
-        "config": list(used.keys),
-        "rules": list(used.rules),
+        "template": template(step.compiled.model, project.macros),
+        "config": list(step.compiled.keys),
+        "rules": [rule.as_dict() for rule in step.compiled.rules],
     }
     return {**step.made_from, **found}
 

@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from corpus_sql import build_format, damaged, inputs
+from corpus_sql import rules as all_rules
 from corpus_sql.report_queries import Tables
 
 LANGUAGES = 3  # as many languages as one chart holds
@@ -92,7 +93,7 @@ def facts(folder: Path) -> Facts:
         languages = _shown(rows["languages"], record["config"])
         judged = {(row["stage"], row["metric"]) for row in rows["reasons"]}
         histograms, unmeasured, unstored = [], [], []
-        for rule in rules(record["config"], languages):
+        for rule in rules(record, languages):
             if rule.measure not in measured:
                 if (rule.stage, rule.measure) in judged:
                     unstored.append(rule)
@@ -123,32 +124,24 @@ def _shown(languages: Rows, config: dict[str, Any]) -> list[str]:
     return found[:LANGUAGES]
 
 
-def rules(config: dict[str, Any], languages: list[str]) -> list[Rule]:
-    """Return the rules of the build's stages that have a threshold for at least one of these languages."""
-    found = []
-    for stage in config["stages"]:
-        table = config.get(stage, {})
-        by_language = {lang: own if isinstance(own := table.get(lang), dict) else table for lang in languages}
-        names: dict[str, None] = {}
-        for one in by_language.values():
-            names |= {
-                key[4:]: None
-                for key, value in one.items()
-                if key.startswith(("min_", "max_")) and isinstance(value, (int, float)) and not isinstance(value, bool)
-            }
-        found += [
-            Rule(
-                stage,
-                name,
-                {
-                    lang: (one.get(f"min_{name}"), one.get(f"max_{name}"))
-                    for lang, one in by_language.items()
-                    if one.get(f"min_{name}") is not None or one.get(f"max_{name}") is not None
-                },
-            )
-            for name in names
-        ]
-    return found
+def rules(record: dict[str, Any], languages: list[str]) -> list[Rule]:
+    """Return the rules of the build's stages that have a threshold for at least one of these languages.
+
+    A measure with a minimum and a maximum is one. The measure is what the key of the config is called after.
+    """
+    found: dict[tuple[str, str], dict[str, list[float | None]]] = {}
+    for rule in all_rules.of(record):
+        end, _, measure = (rule.key or "").rpartition(".")[2].partition("_")
+        if end not in ("min", "max"):
+            continue
+        for lang in languages:
+            if (limit := rule.limit(lang)) is not None:
+                own = found.setdefault((rule.stage, measure), {}).setdefault(lang, [None, None])
+                own[end == "max"] = limit
+    return [
+        Rule(stage, measure, {lang: (low, high) for lang, (low, high) in by_language.items()})
+        for (stage, measure), by_language in found.items()
+    ]
 
 
 def _histogram(tables: Tables, rule: Rule, table: str, kind: str) -> Histogram | None:

@@ -213,12 +213,7 @@ def _near_threshold(
     distance: |value - threshold| as a share of the threshold, since languages differ in theirs; of a threshold of 0
     the difference itself. Equal distances come in the order of the seed. A value equal to the threshold is kept.
     """
-    stages = record["config"]["stages"]
-    known = {
-        one.reason: one
-        for one in judging.rules(folder, stages)
-        if one.reason.startswith(("low_", "high_")) or one.reason == "lang_undetermined"
-    }
+    known = {one.reason: one for one in judging.rules(folder) if one.key}
     known = {reason: one for reason, one in known.items() if judging.can_judge(folder, one.stage)}
     if rule is None:
         raise ConfigError(
@@ -236,10 +231,9 @@ def _near_threshold(
         )
     one = known[rule]
     with judging.open_for_judging(folder) as connection:
-        least = record["config"]["lang"]["min_score"] if rule == "lang_undetermined" else None
         connection.execute(f"create temp view as_fired as {judging.as_if_fired(folder, one)}")
         connection.execute(f"create temp view judged as select id, hits from {identifier('stages', one.stage)}")
-        values = {"threshold": least, "rule": rule, "seed": seed, "n": n}
+        values = {"threshold": one.bound, "rule": rule, "seed": seed, "n": n}
         rows = _dicts(connection.execute(query("sample_near_threshold"), values))
     sides = {side: next((row["of_side"] for row in rows if row["side"] == side), 0) for side in ("hit", "passed")}
     for row in rows:

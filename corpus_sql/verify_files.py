@@ -18,7 +18,7 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from corpus_sql import damaged, first_look, forms, shards
+from corpus_sql import damaged, first_look, forms, rules, shards
 from corpus_sql import manifest as manifests
 from corpus_sql.config import without_places
 from corpus_sql.errors import DataError
@@ -36,7 +36,7 @@ _LARGEST_ROW_GROUP = 64 << 20  # the contract's limit, in uncompressed bytes
 # what the fingerprint of a relation is over; other keys of its entry explain it
 _PRINTED = (
     "query", "number", "stream", "model_files", "columns", "inputs", "udfs", "tools",
-    "files", "max_line_bytes", "first", "code", "superseded", "builds",
+    "files", "max_line_bytes", "first", "lines", "code", "superseded", "builds",
 )  # fmt: skip
 
 
@@ -186,6 +186,9 @@ def record(build: Opened, say: Say) -> str:
         for used, print_ in parts.get("inputs", {}).items():
             if relations[used]["fingerprint"] != print_:
                 say.error(f"{name} was made from another {used} than the one in build.json")
+    table = build.rows(f"select * from rules order by {rules.ORDER}")
+    if table != rules.rows(rules.by_stage(build.record)):
+        say.error("the rules in build.json are not those of the table rules")
     tools = {name: version for parts in relations.values() for name, version in parts.get("tools", {}).items()}
     if build.record["tools"] != tools:
         say.error("the tools in build.json are not those of its relations")

@@ -45,19 +45,20 @@ def test_a_build_without_a_number_is_of_format_1(made: Corpus, tmp_path: Path, c
         return
     assert (code, out) == (2, "")
     assert err == (
-        f"error: {old}: this build has format 1, and corpus-sql {__version__} reads format 2 here\n"
+        f"error: {old}: this build has format 1, and corpus-sql {__version__} reads format {build_format.FORMAT} here\n"
         "    Build it again with this version; `corpus-sql sql` and `corpus-sql export` read format 1.\n"
     )
 
 
 @pytest.mark.parametrize("name", [*COMMANDS, "verify"])
 def test_a_newer_build_is_refused_by_every_command(made: Corpus, tmp_path: Path, command, name: str):  # noqa: F811
-    new = of_format(made, tmp_path, 3)
+    new = of_format(made, tmp_path, build_format.FORMAT + 1)
     arguments = ["verify", new] if name == "verify" else COMMANDS[name](new, made.version)
     code, out, err = command(*arguments)
     assert (code, out) == (2, "")
     assert err == (
-        f"error: {new}: this build has format 3, and corpus-sql {__version__} reads format 2 here\n"
+        f"error: {new}: this build has format {build_format.FORMAT + 1}, and corpus-sql {__version__} reads "
+        f"format {build_format.FORMAT} here\n"
         f"    Install the corpus-sql that made it ({__version__}), or a later one.\n"
     )
 
@@ -74,5 +75,5 @@ def test_an_older_build_still_holds_its_splits_and_a_newer_one_is_refused(made: 
         build.run(made.config)
     assert [f"{one.where}: {one.what}" for one in refused.value.problems] == [
         f"{made.config}:7: [split] against: {new}: this build has format 7, and corpus-sql {__version__} reads "
-        "format 2 here"
+        f"format {build_format.FORMAT} here"
     ]

@@ -6,6 +6,7 @@ import shutil
 from pathlib import Path
 
 import pytest
+import zstandard
 from conftest import Corpus
 from typer.testing import CliRunner
 
@@ -69,6 +70,18 @@ def test_files_behind_the_last_line_are_neither_hashed_nor_opened(two: Corpus):
     assert two.run(first=3).status == "published"
     with pytest.raises(ConfigError, match="has the SHA-256"):
         two.run()
+
+
+def test_other_lines_in_a_file_of_the_same_size_are_another_look(two: Corpus):
+    two.run(first=1)
+    path = two.folder / "artifacts/corpus/raw/a/20260102/part-00000.jsonl.zst"
+    content, size = zstandard.ZstdDecompressor().decompressobj().decompress(path.read_bytes()), path.stat().st_size
+    packed = zstandard.ZstdCompressor(19).compress(content.replace(b"text 0", b"word 0")[:-40] + b"\n")
+    skipped = size - len(packed) - 8  # a frame that readers skip fills the file up
+    path.write_bytes(packed + b"\x50\x2a\x4d\x18" + skipped.to_bytes(4, "little") + bytes(skipped))
+    assert path.stat().st_size == size
+    assert two.run(first=1).status == "published"  # not the same: a first look takes the place of another
+    assert ("text 0",) not in ask(look_of(two, 1), "select text from shards where source_id = 'a'")
 
 
 def test_a_file_that_is_missing_or_of_another_size_stops_it(two: Corpus):

@@ -4,19 +4,19 @@ from __future__ import annotations
 
 import json
 import re
+import tempfile
 import tomllib
+from functools import cache
 from itertools import product
 from pathlib import Path
 
 import duckdb
-import jinja2
 import pyarrow as pa
 import pytest
 from conftest import shared
 
-from corpus_sql.compile import by_lang
-from corpus_sql.model import HIT
-from corpus_sql.project import load_udf_file
+from corpus_sql.compile import Compiler
+from corpus_sql.project import Project, load_udf_file, open_project
 
 ROOT = Path(__file__).resolve().parents[1]
 
@@ -32,6 +32,15 @@ def shipped(stage: str) -> dict[str, dict]:
     return {"": general} | {
         lang: {key: value for key, value in own.items() if value is not False} for lang, own in layers.items()
     }
+
+
+@cache
+def of_defaults(stage: str) -> Project:
+    """A project with this one stage, and what is shipped for the rest."""
+    with tempfile.TemporaryDirectory() as folder:
+        config = Path(folder) / "corpus.toml"
+        config.write_text(f'dataset = "t"\nversion = "v1"\nsources = ["s"]\nstages = ["{stage}"]\n')
+        return open_project(config)
 
 
 def _one(function):
@@ -63,28 +72,13 @@ def judge(stage: str, texts: list[tuple[str, str]]) -> list[list[dict]]:
         "create table relations.languages as select id, lang from given;"
         "create table measures.language as select id, lang as model_lang from given;"
     )
-    macros = {"hits.sql": (ROOT / "sql" / "macros" / "hits.sql").read_text("utf-8")}
-    environment = jinja2.Environment(loader=jinja2.DictLoader(macros), undefined=jinja2.StrictUndefined)
-
-    def number(value):
-        return "cast(null as double)" if value is None else f"cast({value!r} as double)"
-
-    def words(value):
-        return "cast(null as varchar)" if value is None else "'" + " ".join(value).replace("'", "''") + "'"
-
-    context = {
-        "hit_type": HIT,
-        "input": "(select id from read.documents)",
-        "limit": lambda key: by_lang(shipped(stage), key, number),
-        "by_lang": lambda table, key: by_lang(shipped(table), key, words),
-    }
-    module = environment.get_template("hits.sql").make_module(context)
-    context |= {name: value for name, value in vars(module).items() if callable(value) and name[0] != "_"}
-    for measure in ("words", "repetition"):
-        model = (ROOT / "sql" / "measures" / f"{measure}.sql").read_text("utf-8")
-        connection.execute(f"create table measures.{measure} as {environment.from_string(model).render(context)}")
-    model = (ROOT / "sql" / "stages" / f"{stage}.sql").read_text("utf-8")
-    judged = connection.execute(f"select hits from ({environment.from_string(model).render(context)}) order by id")
+    project = of_defaults(stage)
+    compiler = Compiler(project, {}, {})
+    for name in ("measures.words", "measures.repetition"):
+        connection.execute(f"create table {name} as {compiler.compile(project.models[name]).sql}")
+    judged = connection.execute(
+        f"select hits from ({compiler.compile(project.models[f'stages.{stage}']).sql}) order by id"
+    )
     return [row[0] for row in judged.fetchall()]
 
 

@@ -27,7 +27,7 @@ def relations_circles(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBa
     links: dict[int, list[int]] = {}
     for one, other in zip(child.tolist(), parent.tolist(), strict=True):
         links.setdefault(one, []).append(other)
-    rows = sorted((place, min(circle)) for circle in _circles(links) for place in circle)
+    rows = sorted((place, first) for circle in _circles(links) for first in [min(circle)] for place in circle)
     columns = [pa.array([row[i] for row in rows], pa.int64()) for i in range(2)]
     yield pa.record_batch(columns, names=["place", "circle"])
 

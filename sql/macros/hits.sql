@@ -13,9 +13,11 @@ which counts it and takes it out. A NaN is greater than all numbers, so its abso
 coalesce(abs({{ num(value) }}) <= cast(1.7976931348623157e308 as double), true)
 {%- endmacro -%}
 
-{%- macro reject(reason, condition, metric=none, value=none, threshold=none, witness=none) -%}
+{#- bound: the value of the config that decides, where the threshold is an expression; else the threshold itself. -#}
+{%- macro reject(reason, condition, metric=none, value=none, threshold=none, witness=none, bound=none) -%}
 {%- set value = value if value is not none else metric -%}
-case when {{ condition if value is none else "(" ~ condition ~ ") and " ~ is_finite(value) }} then {'verdict': 'reject', 'reason': '{{ reason }}', 'metric': {{ text("'" ~ metric ~ "'" if metric else none) }}, 'value': {{ num(value) }}, 'threshold': {{ num(threshold) }}, 'witness': {{ text(witness) }}}
+{%- set fires = condition if value is none else "(" ~ condition ~ ") and " ~ is_finite(value) -%}
+{{ rule(reason, fires, metric, bound if bound is not none else threshold) }}case when {{ fires }} then {'verdict': 'reject', 'reason': '{{ reason }}', 'metric': {{ text("'" ~ metric ~ "'" if metric else none) }}, 'value': {{ num(value) }}, 'threshold': {{ num(threshold) }}, 'witness': {{ text(witness) }}}
 {%- if value is not none %} when not {{ is_finite(value) }} then {'verdict': 'keep', 'reason': cast(null as varchar), 'metric': {{ text("'" ~ metric ~ "'" if metric else none) }}, 'value': {{ num(value) }}, 'threshold': cast(null as double), 'witness': cast(null as varchar)}{% endif %} end
 {%- endmacro -%}
 

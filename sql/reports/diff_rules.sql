@@ -11,10 +11,10 @@ select
     hits.lang_other as lang_other,
     hits.same_text as same_text,
     case when limits.key is not null and others.q is not null
-        then not coalesce(fires(limits.reason, others.value, hits.hit.threshold), false)
+        then not coalesce(fires(hits.hit, others.value, hits.hit.threshold), false)
     end as by_value,
     case when limits.key is not null
-        then not coalesce(fires(limits.reason, hits.hit.value, limits.other), false)
+        then not coalesce(fires(hits.hit, hits.hit.value, limits.other), false)
     end as by_threshold,
     case when others.q is not null then others.value is not distinct from hits.hit.value end as same_value,
     coalesce((select list(relation order by relation) from moved where moved.q = hits.q), []) as moved

@@ -19,7 +19,7 @@
 select
     d.id as id,
     {{ hits([
-        reject("lang_undetermined", undetermined, metric="lang_score", value="score", threshold=threshold, witness="label"),
+        reject("lang_undetermined", undetermined, metric="lang_score", value="score", threshold=threshold, witness="label", bound=config.lang.min_score),
         reject("lang_not_kept", not_kept, metric="lang_score", value="score", witness="label"),
     ]) }} as hits
 from {{ input }} as d
